@@ -10,10 +10,12 @@
 #include "core/drawing/render_simulation.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/reading.h"
+#include "core/exports/chakra.h"
 #include "core/modelling/cost_source.h"
 #include "core/modelling/hardware_source.h"
 #include "core/modelling/steady_simulation.h"
 #include "core/simulation/shipped_hardware.h"
+#include "core/system/file.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
 #include "tools/commands/simulate_sweep.h"
@@ -66,6 +68,27 @@ std::string balance_advice(const Experiment& experiment, const Value& document, 
   }
 }
 
+/// Writes a trace for each worker, and with replicas their groups, to a folder that is made if it
+/// is missing.
+void write_chakra(const std::filesystem::path& folder, const std::string& name,
+                  const SimulatedSchedule& simulated) {
+  const ChakraTraces traces(simulated);
+  const int workers = static_cast<int>(simulated.schedule.workers.size());
+  std::vector<std::pair<std::filesystem::path, int>> files;
+  for (int worker = 0; worker < workers; ++worker)
+    files.emplace_back(folder / concat(name, ".", worker, ".et"), worker);
+  const std::string groups = chakra_groups(simulated.schedule);
+  const std::filesystem::path groups_file = folder / concat(name, ".groups.json");
+  make_folders(folder);
+  for (const auto& [file, worker] : files) check_output(file);
+  if (!groups.empty()) check_output(groups_file);
+  for (const auto& [file, worker] : files) write_file(file, traces.of_worker(worker));
+  print("wrote %s\n",
+        (folder / concat(name, workers > 1 ? concat(".{0…", workers - 1, "}") : ".0", ".et"))
+            .c_str());
+  if (!groups.empty()) write_output(groups_file, groups);
+}
+
 int simulate_one(const CommandLine& line) {
   Problems faults;
   const OneExperiment one = one_experiment(line.experiment_arguments(), faults);
@@ -78,10 +101,10 @@ int simulate_one(const CommandLine& line) {
       HardwareSource(hardware_file(line.text("hardware"))).of(one.document, simulator.workers());
   const int given = given_minibatches(line);
   const int minibatches = given > 0 ? given : shown_minibatches(simulator.experiment());
-  const SteadySimulation steady =
-      simulator.on(machine, {.minibatches = minibatches,
-                             .memory_over_time = line.given("json"),
-                             .written = line.given("json") || line.given("trace")});
+  const SteadySimulation steady = simulator.on(
+      machine, {.minibatches = minibatches,
+                .memory_over_time = line.given("json"),
+                .written = line.given("json") || line.given("trace") || line.given("chakra")});
   const Simulation& simulation = steady.simulation;
   const Schedule& schedule = simulator.schedule(minibatches);
   const IdleParts idle = idle_parts(schedule, steady.costs, machine, simulation);
@@ -99,6 +122,9 @@ int simulate_one(const CommandLine& line) {
     write_output(line.text("svg"),
                  render_timeline_svg(schedule, simulation, drawing_title(simulator.experiment()),
                                      drawn_until(schedule, simulation)));
+  if (line.given("chakra"))
+    write_chakra(line.text("chakra"), simulator.experiment().name,
+                 {schedule, steady.costs, machine, simulation});
   if (line.given("json")) {
     Value figures = simulation_value(schedule, machine, simulation, idle, steady.samples);
     figures.at_or_add("costs_from") = Value::of(steady.costs_from);
@@ -142,6 +168,10 @@ int run_simulate(const std::vector<std::string>& arguments) {
               "fewer where they have more than 4 million actions; with --sweep as many as show a "
               "steady pace");
   line.option("trace", "FILE", "write a trace for chrome://tracing or Perfetto");
+  line.option(
+      "chakra", "FOLDER",
+      "write an execution trace of MLCommons' Chakra for each worker, which ASTRA-sim reads: "
+      "actions with their seconds, messages and reductions with their bytes");
   line.option("svg", "FILE", "draw, to scale, what every worker does in the first mini-batches");
   line.option("json", "FILE", "write all figures as JSON, memory over time included");
   declare_sweep_options(line);

@@ -80,7 +80,8 @@ void refuse_sweep_options(const CommandLine& line) {
 }
 
 int run_simulated_sweep(const CommandLine& line) {
-  line.refuse_given({"point", "trace"}, "is for one experiment, and --sweep simulates all points");
+  line.refuse_given({"point", "trace", "chakra"},
+                    "is for one experiment, and --sweep simulates all points");
   const Value document = line.experiment_arguments().document();
   best_points(unsimulated_sweep(document), line.text("x"), line.text("y"));  // wrong axes fail now
   const SimulatedSweep sweep = simulated(line, document);

@@ -42,7 +42,9 @@ const std::map<std::string, std::string> kMayLookInto{
     {"core/page",
      "core/base core/system core/config core/schedule core/cost core/simulation core/drawing "
      "core/traces core/records core/reports"},
-    {"core/exports", "core/base core/system core/config core/records core/reports"},
+    {"core/exports",
+     "core/base core/system core/config core/schedule core/cost core/simulation core/records "
+     "core/reports"},
     {"core/fetch", "core/base core/system"},
     {"core/stability", "core/base core/system core/config core/schedule"},
     {"core/stage/files", "core/base core/system core/config"},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "core/base/as_size.h"
@@ -45,6 +46,7 @@ class ScheduleSearch {
     best_.bound.seconds = kUnlimited;
     search(task(true));
     if (whole_may_be_faster_) search(task(false));
+    if (best_.schedule.workers.empty() && stop_) throw Error(*stop_);
     if (best_.schedule.workers.empty()) refuse_memory();
     best_.mixed_may_be_faster = whole_may_be_faster_;
     if (!is_searched(best_.schedule)) {
@@ -156,14 +158,27 @@ class ScheduleSearch {
     best_.built_in_seconds = *seconds;
   }
 
+  /// The simulation of a schedule; nullopt if it stops on hardware that takes messages in order.
+  std::optional<Simulation> simulated(const Schedule& schedule) {
+    try {
+      return simulate(schedule, costs_, hardware_,
+                      {.optimizer_state = limits_.optimizer_state,
+                       .optimizer_tables = limits_.optimizer_tables});
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::Schedule) throw;
+      stop_ = error;
+      return std::nullopt;
+    }
+  }
+
   /// Simulates the schedule, and keeps it if it is the fastest so far. Its pace; nullopt if it does
-  /// not keep to the memory.
+  /// not keep to the memory, or stops.
   std::optional<double> consider(const Schedule& schedule, const std::string& from) {
     validate(schedule);
-    Simulation simulation = simulate(
-        schedule, costs_, hardware_,
-        {.optimizer_state = limits_.optimizer_state, .optimizer_tables = limits_.optimizer_tables});
     excess_.assign(as_size(shape_.workers()), 0);
+    std::optional<Simulation> whole = simulated(schedule);
+    if (!whole) return std::nullopt;
+    Simulation& simulation = *whole;
     for (int worker = 0; counts_bytes() && worker < shape_.workers(); ++worker)
       excess_[as_size(worker)] =
           std::max(0.0, static_cast<double>(simulation.workers[as_size(worker)].peak.total()) -
@@ -201,14 +216,16 @@ class ScheduleSearch {
     return true;
   }
 
-  /// Whether the orders that are found keep to the memory. `bound` is what is proved of the task.
+  /// Whether the search need not be repeated with less room: the orders that are found keep to the
+  /// memory, or stop. `bound` is what is proved of the task.
   bool synthesize_once(const OrderTask& of, PaceBound* bound) {
     std::vector<NamedOrders> candidates;
     for (const NamedSchedule& each : built_in_)
       candidates.push_back({each.name, orders_of(each.schedule, of.split)});
     const Synthesis found = synthesize(of, candidates, settings_);
     if (bound != nullptr) *bound = found.bound;
-    return consider(schedule_of(of, shape_, found.orders), "").has_value();
+    const bool kept = consider(schedule_of(of, shape_, found.orders), "").has_value();
+    return kept || std::ranges::max(excess_) == 0;  // less memory helps none that stops
   }
 
   /// Of orders that overlap mini-batches only those made by rules are tried.
@@ -237,6 +254,7 @@ class ScheduleSearch {
   std::vector<NamedSchedule> built_in_;
   std::vector<double> excess_;  ///< [worker] → bytes beyond the memory, of the last simulation
   SearchedSchedule best_;
+  std::optional<Error> stop_;  ///< why a schedule stopped on this hardware
 };
 
 }  // namespace

@@ -171,6 +171,28 @@ TEST(ScheduleSearch, RefusesLimitsThatLeaveNoRoom) {
   EXPECT_THROW(search_schedule(shape, alike(4, 1, 1, 1), ideal_hardware(2), {.live = 1}), Error);
 }
 
+TEST(ScheduleSearch, LeavesOutWhatStopsWhereMessagesAreTakenInOrder) {
+  Hardware hardware = ideal_hardware(2);
+  hardware.receives = Receives::Rendezvous;
+  const auto searched = [&](int microbatches, const std::vector<int>& placement) {
+    return search_schedule({.stages = 4,
+                            .microbatches = microbatches,
+                            .minibatches = kMinibatches,
+                            .placement = placement},
+                           alike(4, 1, 1, 1), hardware, {.live = 8}, kShort);
+  };
+  const SearchedSchedule looped = searched(4, {0, 1, 0, 1});
+  EXPECT_EQ(looped.built_in, "interleaved");
+  EXPECT_NO_THROW(simulate(looped.schedule, alike(4, 1, 1, 1), hardware));
+  try {
+    searched(8, {0, 1, 1, 0});
+    FAIL() << "all that is tried stops";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Schedule);
+    EXPECT_NE(std::string(error.what()).find("deadlock: "), std::string::npos) << error.what();
+  }
+}
+
 TEST(ScheduleSearch, RefusesPipelinesThatAreTooLarge) {
   EXPECT_THROW(search_schedule(straight(512, 512), alike(512, 1, 1, 1), ideal_hardware(512), {}),
                Error);

@@ -86,7 +86,7 @@ class Commands(harness.EndToEnd):
 
     def test_no_command_prints_the_usage(self):
         self.assertIn("pipewright COMMAND", self.pipewright(code=EXPERIMENT).err)
-        self.assertRegex(self.pipewright("--version").out, r"^pipewright \d+\.\d+\.\d+, LibTorch \d+\.\d+")
+        self.assertRegex(self.pipewright("--version").out, r"^pipewright \d+\.\d+\.\d+(-rc\.\d+)?, LibTorch \d+\.\d+")
 
     def test_an_unknown_command_or_flag_names_the_nearest(self):
         self.assertRegex(

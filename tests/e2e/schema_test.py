@@ -144,7 +144,7 @@ class Schema(harness.EndToEnd):
         self.assertLess(len(self.text.encode()), LARGEST)
 
     def test_has_a_name_that_is_no_address(self):
-        self.assertRegex(self.validator.root["$id"], r"^urn:pipewright:experiment:\d+\.\d+\.\d+$")
+        self.assertRegex(self.validator.root["$id"], r"^urn:pipewright:experiment:\d+\.\d+\.\d+(-rc\.\d+)?$")
         self.assertEqual(re.findall(r'"\$ref": "(?!#/\$defs/)', self.text), [], "nothing is to be fetched")
 
     def test_the_file_that_shipped_experiments_name_is_current(self):

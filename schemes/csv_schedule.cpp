@@ -9,7 +9,8 @@
 // The other is that which torch.distributed.pipelining writes and reads: a row per worker (rank), a
 // cell per step, empty cells for idle steps. A cell has stage, operation and micro-batch: "2F0" is
 // a forward, "2B0" a backward, "2I0" and "2W0" are its halves (gradient of the inputs, of the
-// weights); "(0F3;3B1)OVERLAP_F_B" stands for its parts in turn. Sends, receives, (un)sharding and
+// weights); "(0F3;3B1)OVERLAP_F_B" is a fused pair, or its parts in turn where they are no forward
+// beside a backward of another pass. Sends, receives, (un)sharding and
 // gradient reductions (SEND_F, RECV_B, UNSHARD, REDUCE_GRAD, …) are ignored, because here they
 // follow from the rest. The file describes one mini-batch; each stage updates after its last
 // gradient and goes on with the next mini-batch.
@@ -100,8 +101,12 @@ class CsvSchedule {
     std::string_view parts = cell.substr(1, cell.size() - 1 - kFused.size());
     const std::size_t middle = parts.find(';');
     if (middle == std::string_view::npos) refuse(cell, column);
+    std::vector<PassStep>& steps = workers_.back();
+    const std::size_t first = steps.size();
     read_action(parts.substr(0, middle), column + 1);
     read_action(parts.substr(middle + 1), column + middle + 2);
+    if (steps.size() == first + 2)
+      steps[first].with_next = may_pair(steps[first], steps[first + 1]);
   }
 
   void read_action(std::string_view text, std::size_t column) {
@@ -121,6 +126,11 @@ class CsvSchedule {
                           known->second, " above; each stage needs one worker"));
     microbatches_ = std::max(microbatches_, *microbatch + 1);
     workers_.back().push_back({*operation->kind, *stage, *microbatch});
+  }
+
+  static bool may_pair(const PassStep& first, const PassStep& second) {
+    const bool same = first.stage == second.stage && first.microbatch == second.microbatch;
+    return first.kind == ActionKind::Forward && is_backward(second.kind) && !same;
   }
 
   static bool looks_like_action(std::string_view text) {
@@ -199,8 +209,10 @@ class ListedSchedule {
     try {
       validate(schedule);
     } catch (const InvalidSchedule& error) {
-      throw InvalidSchedule(concat(error.message(), line_of(error.culprit(), minibatches)),
-                            error.culprit());
+      const std::string& message = error.message();  // which begins as the new one will
+      throw InvalidSchedule(
+          concat(message.substr(message.find(": ") + 2), line_of(error.culprit(), minibatches)),
+          error.culprit());
     }
     return schedule;
   }
@@ -275,6 +287,13 @@ class FromCsv final : public Scheme {
     return listed_ ? listed_->shape().placement : file_->placement();
   }
 
+  std::vector<std::vector<int>> replica_placement(int stages, int replicas) const override {
+    if (path_.empty()) return {};
+    check_stages(stages);
+    if (!listed_ || replicas != listed_->shape().replicas) return {};
+    return listed_->shape().replica_placement;
+  }
+
   std::vector<int> auxiliary_sites(int stages) const override {
     if (path_.empty()) return {};
     check_stages(stages);
@@ -296,6 +315,7 @@ class FromCsv final : public Scheme {
           listed_ ? listed_->shape().microbatches : file_->microbatches());
     if (!listed_) return schedule_of_workers(placed, file_->workers());
     check("replicas", shape.replicas, listed_->shape().replicas);
+    placed.replica_placement = listed_->shape().replica_placement;
     return listed_->of(placed);
   }
 

@@ -144,6 +144,7 @@ GlyphLine RenderGrid::line_of(std::size_t worker) const {
     std::string label = labels_.action(actions[i]);
     label.resize(as_size(cell.end - cell.begin), slots_of(actions[i].kind) > 1 ? '-' : ' ');
     put_label(line, cell.begin, label, color);
+    if (is_fused_pair(actions, i)) put(line, cell.end, "&", color);
   }
   if (culprit_ && as_size(culprit_->first) == worker) {
     const Cell cell = cell_of(worker, as_size(culprit_->second));

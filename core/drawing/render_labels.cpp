@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/drawing/render_labels.h"
 
-#include <algorithm>
+#include <set>
 
 #include "core/base/text.h"
 
@@ -11,14 +11,12 @@ RenderLabels::RenderLabels(const Schedule& schedule)
     : microbatches_(schedule.shape.microbatches), replicas_(schedule.shape.replicas) {
   for (const auto& actions : schedule.workers) {
     Holding& holding = workers_.emplace_back();
-    if (!actions.empty()) holding.replica = actions.front().replica;
-    for (const Action& action : actions) {
-      auto& stages = holding.stages;
-      const auto at = std::lower_bound(stages.begin(), stages.end(), action.stage);
-      if (at == stages.end() || *at != action.stage) stages.insert(at, action.stage);
-    }
-    if (holding.stages.size() > 1) several_stages_ = true;
-    if (holding.stages != std::vector{static_cast<int>(workers_.size()) - 1}) plain_ = false;
+    for (const Action& action : actions) holding[action.replica].insert(action.stage);
+    std::set<int> stages;
+    for (const auto& [replica, of_replica] : holding)
+      stages.insert(of_replica.begin(), of_replica.end());
+    if (stages.size() > 1) several_stages_ = true;
+    if (stages != std::set{static_cast<int>(workers_.size()) - 1}) plain_ = false;
   }
 }
 
@@ -36,13 +34,15 @@ std::string RenderLabels::worker(std::size_t worker) const {
 }
 
 std::string RenderLabels::stages(std::size_t worker) const {
-  const Holding& holding = workers_[worker];
-  if (holding.stages.empty()) return {};
-  std::vector<std::string> numbers;
-  for (const int stage : holding.stages) numbers.push_back(std::to_string(stage));
-  std::string text = concat(numbers.size() > 1 ? "stages " : "stage ", join(numbers, ", "));
-  if (replicas_ > 1) text += concat(", replica ", holding.replica);
-  return text;
+  std::vector<std::string> parts;
+  for (const auto& [replica, stages] : workers_[worker]) {
+    std::vector<std::string> numbers;
+    for (const int stage : stages) numbers.push_back(std::to_string(stage));
+    std::string& text =
+        parts.emplace_back(concat(numbers.size() > 1 ? "stages " : "stage ", join(numbers, ", ")));
+    if (replicas_ > 1) text += concat(", replica ", replica);
+  }
+  return join(parts, "; ");
 }
 
 std::string weights_text(int version, int ahead) {

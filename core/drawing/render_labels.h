@@ -2,6 +2,8 @@
 /// The names of actions and workers that all drawings of a schedule share.
 #pragma once
 
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +21,8 @@ class RenderLabels {
   std::string action(const Action& action) const;
   /// "worker 3"
   std::string worker(std::size_t worker) const;
-  /// "stage 1", "stages 0, 2", "stage 1, replica 0"; "" for a worker without actions.
+  /// "stage 1", "stages 0, 2", "stage 1, replica 0", "stage 0, replica 0; stage 3, replica 1"; ""
+  /// for a worker without actions.
   std::string stages(std::size_t worker) const;
 
   bool several_stages() const { return several_stages_; }
@@ -27,10 +30,7 @@ class RenderLabels {
   bool plain() const { return plain_; }
 
  private:
-  struct Holding {
-    std::vector<int> stages;  ///< ascending
-    int replica = 0;
-  };
+  using Holding = std::map<int, std::set<int>>;  ///< replica → its stages
   int microbatches_;
   int replicas_;
   bool several_stages_ = false;

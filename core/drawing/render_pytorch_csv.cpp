@@ -51,13 +51,22 @@ std::string render_pytorch_csv(const Schedule& schedule) {
         refuse(schedule, next, "follows a mini-batch whose passes are not those of the first");
       now.clear();
     };
-    for (const Action& action : schedule.workers[static_cast<std::size_t>(worker)]) {
+    const auto& actions = schedule.workers[static_cast<std::size_t>(worker)];
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      const Action& action = actions[i];
       if (!is_pass(action.kind)) continue;
+      if (action.replica != 0) refuse(schedule, action, "belongs to a second replica there");
       if (action.minibatch < minibatch)
         refuse(schedule, action, "runs after a pass of a later mini-batch");
       if (action.minibatch > minibatch) compare(action);
       minibatch = action.minibatch;
-      now.push_back(cell_of(schedule, index, action));
+      std::string cell = cell_of(schedule, index, action);
+      const bool second =
+          i > 0 && is_fused_pair(actions, i - 1) && action.kind == ActionKind::Backward;
+      if (second)
+        now.back() = concat("(", now.back(), ";", cell, ")OVERLAP_F_B");
+      else
+        now.push_back(std::move(cell));
     }
     if (minibatch == 0) first = now;
     out += join(first, ",") + "\n";

@@ -11,6 +11,7 @@
 #include "core/base/wording.h"
 #include "core/drawing/render_answer.h"
 #include "core/drawing/render_labels.h"
+#include "core/schedule/dependencies.h"
 
 namespace pipewright {
 namespace {
@@ -125,7 +126,9 @@ double mean_pass_seconds(const Schedule& schedule, const Simulation& simulation)
   for (std::size_t w = 0; w < schedule.workers.size(); ++w)
     for (std::size_t i = 0; i < schedule.workers[w].size(); ++i) {
       if (!is_pass(schedule.workers[w][i].kind)) continue;
-      seconds += simulation.spans[w][i].end - simulation.spans[w][i].begin;
+      const bool counted = i > 0 && is_fused_pair(schedule.workers[w], i - 1);
+      const Span& span = simulation.spans[w][i];
+      if (!counted) seconds += span.end - span.begin;  // else with the forward beside it
       ++passes;
     }
   return passes > 0 ? seconds / passes : 0;

@@ -70,6 +70,11 @@ void draw_action(SvgPage& page, const GridLayout& layout, const LayoutBlock& blo
             {.size = kNumber, .color = shade.ink, .anchor = "middle", .bold = true});
   if (!note.empty())
     page.text(x + width / 2, y + 31, note, {.size = kNote, .color = shade.ink, .anchor = "middle"});
+  const bool joined = is_fused_pair(layout.schedule().workers[worker], position);
+  if (joined && start + slots < block.window.to) {
+    const double joint = layout.x_of(block, start + slots);
+    page.box(joint - 4, y + kLane / 2 - 3, 8, 6, shade.fill, 0, "a fused pair");
+  }
 }
 
 void draw_lane(SvgPage& page, const GridLayout& layout, const LayoutBlock& block,
@@ -139,6 +144,14 @@ void draw_legend(SvgPage& page, const GridLayout& layout, double y) {
     const bool relay =
         kind == ActionKind::BackwardInput && !kinds.contains(ActionKind::BackwardWeight);
     const std::string name = relay ? "relay" : kind_name(kind);
+    page.text(x, y, name, {.color = palette::kQuiet});
+    x += text_width(name, 11) + 18;
+  }
+  const auto pairs = [](const std::vector<Action>& actions) {
+    return std::ranges::any_of(actions, &Action::with_next);
+  };
+  if (std::ranges::any_of(layout.schedule().workers, pairs)) {
+    const std::string name = "joined: beside each other";
     page.text(x, y, name, {.color = palette::kQuiet});
     x += text_width(name, 11) + 18;
   }

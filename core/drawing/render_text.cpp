@@ -54,6 +54,10 @@ std::string legend(const Schedule& schedule, const RenderOptions& options) {
     if (kind == ActionKind::Update && kinds.contains(ActionKind::Reduce))
       parts.push_back("# reduce and update");
   }
+  const auto pairs = [](const std::vector<Action>& actions) {
+    return std::ranges::any_of(actions, &Action::with_next);
+  };
+  if (std::ranges::any_of(schedule.workers, pairs)) parts.push_back("& beside each other");
   parts.push_back(". idle");
   const int minibatches = schedule.shape.minibatches;
   if (options.minibatches > 0 && minibatches > options.minibatches)

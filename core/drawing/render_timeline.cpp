@@ -11,6 +11,7 @@
 #include "core/drawing/render_labels.h"
 #include "core/drawing/render_page.h"
 #include "core/drawing/render_simulation.h"
+#include "core/schedule/dependencies.h"
 
 namespace pipewright {
 namespace {
@@ -72,8 +73,15 @@ class Timeline {
     for (std::size_t i = 0; i < schedule_.workers[w].size(); ++i) {
       const Span& span = spans[i];
       if (span.begin >= end_) break;
-      draw_action(schedule_.workers[w][i], span, y, weights_of(w, i));
+      const bool first = beside(w, i, spans), second = i > 0 && beside(w, i - 1, spans);
+      draw_action(schedule_.workers[w][i], span, y + (second ? kTimelineLane / 2 : 0),
+                  first || second ? kTimelineLane / 2 : kTimelineLane, weights_of(w, i));
     }
+  }
+
+  /// Whether the action ran beside the next one: a measured pair did not.
+  bool beside(std::size_t w, std::size_t i, const std::vector<Span>& spans) const {
+    return is_fused_pair(schedule_.workers[w], i) && spans[i + 1].begin < spans[i].end;
   }
 
   /// "; weights w2" of a pass, if they are known.
@@ -83,22 +91,23 @@ class Timeline {
     return concat("; weights ", weights_text(key.version, key.ahead));
   }
 
-  void draw_action(const Action& action, const Span& span, double y, const std::string& weights) {
+  void draw_action(const Action& action, const Span& span, double y, double height,
+                   const std::string& weights) {
     const Shade shade = shade_of(action.kind, action.minibatch);
     const double left = x(span.begin), width = x(span.end) - left;
     kinds_.insert(action.kind);
     if (width <= 0) {
-      page_.line(left, y - 2, left, y + kTimelineLane + 2, {.color = shade.fill, .width = 1});
+      page_.line(left, y - 2, left, y + height + 2, {.color = shade.fill, .width = 1});
       return;
     }
     const double gap = std::min(0.6, width / 8);
-    page_.box(left + gap, y + 3, std::max(kThinnest, width - 2 * gap), kTimelineLane - 6,
-              shade.fill, std::min(3.0, width / 4),
+    page_.box(left + gap, y + 3, std::max(kThinnest, width - 2 * gap), height - 6, shade.fill,
+              std::min(3.0, width / 4),
               concat(kind_name(action.kind), " of ", labels_.action(action), ", ",
                      time_text(span.begin), " to ", time_text(span.end), weights));
     const std::string name = labels_.action(action);
     if (text_width(name, 10) < width - 4)
-      page_.text(left + width / 2, y + 21, name,
+      page_.text(left + width / 2, y + height / 2 + 4, name,
                  {.size = 10, .color = shade.ink, .anchor = "middle"});
   }
 

@@ -100,6 +100,7 @@ class Trace {
       details["loss"] = action.loss;
       details["version"] = key.version;
       details["ahead"] = key.ahead;
+      if (action.with_next) details["with_next"] = true;
     }
     const Span& span = spans_[worker][position];
     for (const auto& [name, seconds] : {std::pair("decoding", span.decoding),

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/base/wording.h"
 #include "core/experiment/balance.h"
@@ -167,17 +168,21 @@ void place_stages(Experiment& e, const Value& document, Problems& problems) {
   PipelineOptions& p = e.pipeline;
   try {
     if (p.placement.empty()) p.placement = e.scheme->placement(p.stages);
+    const bool many = as_size(p.stages) * as_size(p.replicas) > 2 * kMostWorkers;  // refused below
+    if (!many) p.replica_placement = e.scheme->replica_placement(p.stages, p.replicas);
   } catch (const Error& error) {
     problems.add(place_of(document, error.message()), error.message(), error.kind());
   }
   const auto each = static_cast<std::size_t>(e.shape(1).workers_per_replica());
-  auto workers = each * static_cast<std::size_t>(p.replicas);
+  auto workers =
+      p.replica_placement.empty() ? each * as_size(p.replicas) : as_size(e.shape(1).workers());
   if (workers > kMostWorkers) {
     problems.add(
         place_in(document, "pipeline.replicas"),
         concat("pipeline.replicas is ", p.replicas, ", which makes ", counted(workers, "worker"),
                "; at most ", grouped_text(kMostWorkers), " are possible"));
     p.replicas = 1;  // continue with fewer, to find other problems
+    p.replica_placement.clear();
     workers = each;
   }
   const Value* given = document.find_path("pipeline.device");

@@ -22,6 +22,7 @@ PipelineShape Experiment::shape(int minibatches, int first_minibatch) const {
           .minibatches = minibatches,
           .first_minibatch = first_minibatch,
           .placement = pipeline.placement,
+          .replica_placement = pipeline.replica_placement,
           .skips = skips};
 }
 

@@ -56,6 +56,7 @@ struct PipelineOptions {
   int stages = 1, microbatches = 1, replicas = 1;
   MicrobatchSizes microbatch_sizes = MicrobatchSizes::Even;
   std::vector<int> placement;
+  std::vector<std::vector<int>> replica_placement;  ///< by the scheme, where replicas share workers
   Execution execution = Execution::Serial;
   int threads = 1;
   bool channels_last = false;    ///< memory format of images; false if the model convolves none

@@ -68,6 +68,9 @@ class PluginScheme final : public Scheme {
   std::vector<int> placement(int stages) const override {
     return origin_.guard([&] { return scheme_->placement(stages); });
   }
+  std::vector<std::vector<int>> replica_placement(int stages, int replicas) const override {
+    return origin_.guard([&] { return scheme_->replica_placement(stages, replicas); });
+  }
   std::vector<int> auxiliary_sites(int stages) const override {
     return origin_.guard([&] { return scheme_->auxiliary_sites(stages); });
   }

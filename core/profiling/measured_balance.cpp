@@ -101,7 +101,10 @@ std::vector<std::int64_t> table_bytes_of_stages(const Experiment& e) {
 
 StageMemories stage_memories(const Experiment& e, const Profile& profile, int stages) {
   PipelineShape shape = e.shape(2 * stages + 2);
-  if (stages != shape.stages) shape.placement.clear();
+  if (stages != shape.stages) {
+    shape.placement.clear();
+    shape.replica_placement.clear();
+  }
   shape.stages = stages;
   check_schedule_size(shape, shape.minibatches);
   const Schedule schedule = e.schedule_in(shape);

@@ -26,20 +26,23 @@ void add_texts(const Value& value, const std::string& key,
   texts[key] = value.is(Value::Kind::Sequence) ? to_json(value) : value_text(value);
 }
 
-/// The placement by the run's scheme; empty if the scheme does not decide it, or can no longer be
-/// made from the configuration.
-std::vector<int> placement_by_scheme(const Value& config, std::int64_t stages) {
+/// The shape of a run's pipeline as its scheme places the stages; as if it did not decide, if it
+/// can no longer be made from the configuration.
+PipelineShape placed_by_scheme(const Value& config, std::int64_t stages, std::int64_t replicas) {
+  PipelineShape shape{.stages = static_cast<int>(stages), .replicas = static_cast<int>(replicas)};
   const Value* scheme = config.find("scheme");
   const Value* name = scheme == nullptr ? nullptr : scheme->find("name");
   const auto* entry = name == nullptr ? nullptr : Registry<Scheme>::instance().find(name->text);
-  if (entry == nullptr) return {};
+  if (entry == nullptr) return shape;
   Problems problems;
   Options options(scheme, "scheme", problems);
   try {
-    return entry->make(options)->placement(static_cast<int>(stages));
-  } catch (const Error&) {
-    return {};
+    const auto made = entry->make(options);
+    shape.placement = made->placement(shape.stages);
+    shape.replica_placement = made->replica_placement(shape.stages, shape.replicas);
+  } catch (const Error&) {  // its file may be gone
   }
+  return shape;
 }
 
 /// Number of workers of all replicas, by which runs with stages and with replicas can be compared.
@@ -50,12 +53,10 @@ std::optional<Value> workers_of(const RunRecord& run) {
   const Value* replicas = config.find_path("pipeline.replicas");
   const Value* placement = config.find_path("pipeline.placement");
   if (stages == nullptr || replicas == nullptr || placement == nullptr) return std::nullopt;
+  if (placement->items.empty())
+    return Value::of(placed_by_scheme(config, stages->integer, replicas->integer).workers());
   std::int64_t workers = 0;
   for (const Value& worker : placement->items) workers = std::max(workers, worker.integer + 1);
-  if (placement->items.empty())
-    for (const int worker : placement_by_scheme(config, stages->integer))
-      workers = std::max<std::int64_t>(workers, worker + 1);
-  if (workers == 0) workers = stages->integer;
   return Value::of(workers * replicas->integer);
 }
 

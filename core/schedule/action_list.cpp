@@ -97,6 +97,7 @@ enum class Column : std::uint8_t {
   Loss,
   Weights,
   Scale,
+  WithNext,
   Ignored
 };
 
@@ -104,7 +105,7 @@ struct ColumnName {
   std::string_view name;
   Column column;
 };
-constexpr std::array<ColumnName, 14> kColumns{{{"worker", Column::Worker},
+constexpr std::array<ColumnName, 15> kColumns{{{"worker", Column::Worker},
                                                {"kind", Column::Kind},
                                                {"stage", Column::Stage},
                                                {"replica", Column::Replica},
@@ -113,6 +114,7 @@ constexpr std::array<ColumnName, 14> kColumns{{{"worker", Column::Worker},
                                                {"loss", Column::Loss},
                                                {"weights", Column::Weights},
                                                {"scale", Column::Scale},
+                                               {"with_next", Column::WithNext},
                                                {"index", Column::Ignored},
                                                {"version", Column::Ignored},
                                                {"ahead", Column::Ignored},
@@ -192,6 +194,9 @@ class Reader {
         case Column::Scale:
           if (!field.empty()) action.scale = scale(field);
           break;
+        case Column::WithNext:
+          if (!field.empty()) action.with_next = number(field, "with_next", 2) == 1;
+          break;
         case Column::Ignored: break;
       }
       begin += field.size() + 1;
@@ -256,10 +261,11 @@ class Reader {
     schedule.auxiliary.assign(heads.begin(), heads.end());
   }
 
-  /// Where the stages of each replica are. All replicas must be placed alike, one after another.
+  /// Where the stages of each replica are.
   void place_stages() {
     PipelineShape& shape = list_.schedule.shape;
     const int workers = static_cast<int>(list_.schedule.workers.size());
+    std::vector<std::vector<int>> placement(as_size(shape.replicas));
     line_ = 1;
     for (int replica = 0; replica < shape.replicas; ++replica)
       for (int stage = 0; stage < shape.stages; ++stage) {
@@ -267,15 +273,9 @@ class Reader {
         if (home == homes_.end())
           fail(1, concat("stage ", stage, " of replica ", replica,
                          " has no action; stages and replicas are numbered from 0 without gaps"));
-        if (replica == 0) shape.placement.push_back(home->second);
+        placement[as_size(replica)].push_back(home->second);
       }
-    const int each = *std::ranges::max_element(shape.placement) + 1;
-    for (const auto& [place, worker] : homes_)
-      if (worker != place.first * each + shape.placement[as_size(place.second)])
-        fail(1,
-             concat("stage ", place.second, " of replica ", place.first, " is on worker ", worker,
-                    "; expected ", place.first * each + shape.placement[as_size(place.second)],
-                    ", as the workers of replica 0 are 0 to ", each - 1));
+    shape.place(std::move(placement));
     for (int worker = 0; worker < workers; ++worker)
       if (list_.schedule.workers[as_size(worker)].empty())
         fail(1,
@@ -384,8 +384,11 @@ ActionList read_action_list(std::string_view text, const std::filesystem::path& 
 Schedule first_minibatches(const Schedule& schedule, int minibatches) {
   Schedule first = schedule;
   first.shape.minibatches = minibatches;
-  for (auto& actions : first.workers)
+  for (auto& actions : first.workers) {
+    for (std::size_t i = 0; i + 1 < actions.size(); ++i)
+      if (actions[i + 1].minibatch >= minibatches) actions[i].with_next = false;
     std::erase_if(actions, [&](const Action& each) { return each.minibatch >= minibatches; });
+  }
   return first;
 }
 

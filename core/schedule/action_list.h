@@ -28,13 +28,13 @@ struct ActionList {
 bool is_action_list(std::string_view text);
 
 /// Reads a CSV text whose first line names columns: worker, kind, stage and minibatch; microbatch,
-/// replica, loss, weights and scale may be left out, or a field may be empty, where the default
-/// does (0; 0; the last stage; latest of forwards and heads, forward of backwards; 1). Other
-/// columns of `schedule --csv` are ignored, and so are lines with a recomputation that has its
-/// forward's weights, which pipeline.recompute decides on. The order of a worker's lines is that of
-/// its actions. Which losses a stage learns from, its auxiliary head, and the versions from before
-/// the schedule follow from the actions. Throws Error{Data} with the file, line and column of what
-/// is wrong; the schedule is not proved.
+/// replica, loss, weights, scale and with_next may be left out, or a field may be empty, where the
+/// default does (0; 0; the last stage; latest of forwards and heads, forward of backwards; 1; 0).
+/// Other columns of `schedule --csv` are ignored, and so are lines with a recomputation that has
+/// its forward's weights, which pipeline.recompute decides on. The order of a worker's lines is
+/// that of its actions. Which losses a stage learns from, its auxiliary head, and the versions from
+/// before the schedule follow from the actions. Throws Error{Data} with the file, line and column
+/// of what is wrong; the schedule is not proved.
 ActionList read_action_list(std::string_view text, const std::filesystem::path& file);
 
 /// The schedule without the actions of mini-batch `minibatches` and later ones.

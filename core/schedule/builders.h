@@ -47,7 +47,8 @@ Schedule empty_schedule(const PipelineShape& shape);
 
 /// The schedule in which each stage follows its own order, `orders[replica · stages + stage]`.
 /// Stages that share a worker (shape.placement) take turns: ready actions before waiting ones, and
-/// of the ready ones backwards before forwards.
+/// of the ready ones backwards before forwards. Where replicas share workers, all of a stage reduce
+/// together.
 Schedule schedule_of_stages(const PipelineShape& shape, std::vector<std::vector<Action>> orders);
 
 /// How each stage of a pipeline walks through its passes.
@@ -79,11 +80,15 @@ struct PassStep {
   ActionKind kind = ActionKind::Forward;  ///< Forward or one of the backwards
   int stage = 0;
   int microbatch = 0;
+  int replica = 0;         ///< among those that share the worker
+  bool with_next = false;  ///< Action::with_next
+  bool operator==(const PassStep&) const = default;
 };
 
 /// The synchronous schedule in which, mini-batch after mini-batch, each worker of every replica
-/// follows `orders[worker]`. A stage is updated (after a Reduce if there are replicas) as soon as
-/// it has its last gradient of a mini-batch, and waits for no other stage's update.
+/// follows `orders[worker]`. Where replicas share workers, each of several groups of them has as
+/// many workers as there are orders. A stage is updated (after a Reduce if there are replicas) as
+/// soon as it has its last gradient of a mini-batch, and waits for no other stage's update.
 Schedule schedule_of_workers(const PipelineShape& shape,
                              const std::vector<std::vector<PassStep>>& orders);
 
@@ -112,6 +117,22 @@ Schedule looped_schedule(PipelineShape shape, const LoopedOrder& order, const st
 /// is another one.
 PipelineShape with_placement(PipelineShape shape, std::vector<int> placement,
                              const std::string& needed_by);
+
+/// The placement of pairs of replicas on the same workers: stage k of the first is on the pair's
+/// worker k, of the second on worker N−1−k. Empty if stages or replicas are not even: at an odd
+/// number of stages both replicas of the middle one would be on one worker.
+std::vector<std::vector<int>> opposite_placement(int stages, int replicas);
+
+/// The shape on opposite_placement(). Throws Error{Experiment}, naming the scheme, if that is empty
+/// or shape.placement is given.
+PipelineShape with_opposite_placement(PipelineShape shape, const std::string& scheme);
+
+/// DualPipe's synchronous schedule (DeepSeek-AI, 2024), of a shape on opposite_placement() or, of
+/// one replica, on v_placement(), where it is cut in half: each worker has a near and a far stage.
+/// In the steady state a forward of each runs beside a backward of the other. The order is that of
+/// at least as many micro-batches as fill it, two for each worker of a half; steps of missing
+/// micro-batches and stages are left out.
+Schedule dual_pipe_schedule(const PipelineShape& placed);
 
 /// The placement on p = ⌈stages/(2·waves)⌉ workers that goes forth and back: the first p stages are
 /// on workers 0 … p−1, the next on p−1 … 0, `waves` times. With one wave it is a V: worker w holds

@@ -78,7 +78,9 @@ class Chain {
     }
     if (wait.input == kNowhere) return concat("nothing produces ", whose, " input");
     const bool own = wait.input.first == wait.action.first;
-    return concat(who, " waits for ", name(wait.input),
+    const std::string waiter =
+        wait.beside ? concat(name({wait.action.first, wait.action.second + 1}), " beside it") : who;
+    return concat(waiter, " waits for ", name(wait.input),
                   own ? std::string() : concat(" of worker ", wait.input.first));
   }
 

@@ -27,7 +27,8 @@ struct Wait {
   /// For::Input, For::Engine: the action that makes it; kNowhere: none does. For::Turn: the action
   /// that takes the first message.
   ActionPlace input = kNowhere;
-  int worker = -1;  ///< the worker that must go on first; −1: none could help
+  bool beside = false;  ///< For::Input: the backward of its fused pair needs the input
+  int worker = -1;      ///< the worker that must go on first; −1: none could help
 };
 
 struct Deadlock {

@@ -5,6 +5,15 @@
 
 namespace pipewright {
 
+bool is_fused_pair(const std::vector<Action>& actions, std::size_t index) {
+  if (!actions[index].with_next || index + 1 >= actions.size()) return false;
+  const Action &forward = actions[index], &backward = actions[index + 1];
+  const bool same_pass = forward.stage == backward.stage && forward.replica == backward.replica &&
+                         forward.minibatch == backward.minibatch &&
+                         forward.microbatch == backward.microbatch;
+  return forward.kind == ActionKind::Forward && is_backward(backward.kind) && !same_pass;
+}
+
 PassIndex::PassIndex(const Schedule& schedule)
     : shape_(schedule.shape), site_of_loss_(as_size(shape_.stages), -1) {
   bool split = false;

@@ -19,6 +19,10 @@ inline bool has_input(const Action& action) {
   return input != ActionInput::None && !(input == ActionInput::ForwardBefore && action.stage == 0);
 }
 
+/// Whether the action at `index` and the next one are a fused pair: a forward and a backward of
+/// another pass.
+bool is_fused_pair(const std::vector<Action>& actions, std::size_t index);
+
 /// The place of each pass of a schedule. The schedule's ranges must have been checked. It need not
 /// be complete: a missing pass is at kNowhere.
 class PassIndex {

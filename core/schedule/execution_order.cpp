@@ -66,7 +66,7 @@ class OrderProgress {
       next_round.clear();
       for (int w = round.from(0); w >= 0; w = round.from(w + 1)) {
         if (finished(w)) continue;
-        if (!ready(next(w))) {
+        if (!ready(w)) {
           if (!sleep(w)) next_round.insert(w);
           continue;
         }
@@ -86,6 +86,12 @@ class OrderProgress {
  private:
   const Action& next(int w) const {
     return schedule_.workers[as_size(w)][as_size(done_[as_size(w)])];
+  }
+  /// The backward of the fused pair that the worker's next action begins; null if it begins none.
+  const Action* beside(int w) const {
+    const auto& actions = schedule_.workers[as_size(w)];
+    const std::size_t at = as_size(done_[as_size(w)]);
+    return is_fused_pair(actions, at) ? &actions[at + 1] : nullptr;
   }
   bool finished(int w) const {
     return as_size(done_[as_size(w)]) == schedule_.workers[as_size(w)].size();
@@ -135,15 +141,24 @@ class OrderProgress {
   int waiting(std::pair<int, int> link) const {
     return waiting_[as_size(2 * schedule_.shape.stages * link.first + link.second)];
   }
-  bool ready(const Action& a) const { return input_ready(a) && room(a) && replicas_ready(a); }
+  /// The next action whose input is missing: the worker's own or, of a fused pair, whose halves
+  /// begin together, its second; null if all inputs are there.
+  const Action* without_input(int w) const {
+    if (!input_ready(next(w))) return &next(w);
+    const Action* const second = beside(w);
+    return second != nullptr && !input_ready(*second) ? second : nullptr;
+  }
+  bool ready(int w) const {
+    return without_input(w) == nullptr && room(next(w)) && replicas_ready(next(w));
+  }
 
   /// Lets a worker sleep until the one that it waits for does something. False if it may wait for
   /// several; then it is tried in every round.
   bool sleep(int w) {
     const Action& a = next(w);
     int other = -1;
-    if (!input_ready(a)) {
-      other = index_.input_of(a).first;
+    if (const Action* const waiting = without_input(w)) {
+      other = index_.input_of(*waiting).first;
       if (other < 0) return true;  // it never wakes
     } else if (!room(a)) {
       other = receiver_of(link_of(a));
@@ -200,9 +215,10 @@ class OrderProgress {
   Wait wait_of(int w) const {
     const Action& a = next(w);
     Wait wait{.action = {w, done_[as_size(w)]}};
-    if (!input_ready(a)) {
+    if (const Action* const waiting = without_input(w)) {
       wait.what = Wait::For::Input;
-      wait.input = index_.input_of(a);
+      wait.beside = waiting != &a;
+      wait.input = index_.input_of(*waiting);
       wait.worker = wait.input.first;
     } else if (!room(a)) {
       wait.what = Wait::For::Room;

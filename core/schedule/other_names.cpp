@@ -23,7 +23,7 @@ constexpr std::array<OtherName, 13> kOtherNames{{
     {"PyTorch", "ZBVZeroBubble", "zb_v", ""},
     {"PyTorch", "InterleavedZeroBubble", "", kAsCsv},
     {"PyTorch", "LoopedBFS", "", kAsCsv},
-    {"PyTorch", "DualPipeV", "", kAsCsv},
+    {"PyTorch", "DualPipeV", "dualpipe_v", ""},
     {"DeepSpeed", "TrainSchedule", "one_f_one_b", ""},
     {"DeepSpeed", "DataParallelSchedule", "data_parallel", ""},
     {"DeepSpeed", "InferenceSchedule", "",

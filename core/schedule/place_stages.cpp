@@ -30,7 +30,7 @@ class Merge {
   std::vector<std::vector<Action>> workers() {
     std::vector<std::vector<Action>> result = empty_orders();
     for (bool moved = true; moved;) {
-      moved = false;
+      moved = !shape_.replica_placement.empty() && reduce_together(result);
       for (std::size_t worker = 0; worker < result.size(); ++worker) {
         const int stage = most_urgent(worker);
         if (stage < 0) continue;
@@ -57,6 +57,7 @@ class Merge {
     Schedule schedule;
     schedule.shape = shape;
     schedule.shape.placement.clear();
+    schedule.shape.replica_placement.clear();
     schedule.workers = std::move(orders);
     return schedule;
   }
@@ -116,10 +117,33 @@ class Merge {
             .position = position};
   }
 
+  /// Where replicas share workers, takes every reduction that all replicas of its stage have
+  /// reached, so that workers which share several stages reduce them in one order.
+  bool reduce_together(std::vector<std::vector<Action>>& result) {
+    bool moved = false;
+    for (int stage = 0; stage < shape_.stages; ++stage) {
+      const auto at = [&](int replica) { return replica * shape_.stages + stage; };
+      bool all = true;
+      for (int replica = 0; replica < shape_.replicas; ++replica)
+        all = all && waits_for_replicas(turns_[as_size(at(replica))]);
+      for (int replica = 0; all && replica < shape_.replicas; ++replica) {
+        result[as_size(worker_of(at(replica)))].push_back(*turns_[as_size(at(replica))].next);
+        take(at(replica));
+      }
+      moved = moved || all;
+    }
+    return moved;
+  }
+  bool waits_for_replicas(const Turn& turn) const {
+    return !shape_.replica_placement.empty() && turn.next != nullptr &&
+           turn.next->kind == ActionKind::Reduce;
+  }
+
   int most_urgent(std::size_t worker) const {
     int best = -1;
     for (const int stage : stages_of_[worker]) {
       const Turn& own = turns_[as_size(stage)];
+      if (waits_for_replicas(own)) continue;
       if (own.next == nullptr || (own.input != nullptr && *own.input == 0)) continue;
       if (best < 0 || own.urgency < turns_[as_size(best)].urgency) best = stage;
     }
@@ -160,7 +184,7 @@ Schedule schedule_of_stages(const PipelineShape& shape, std::vector<std::vector<
   PIPEWRIGHT_CHECK(orders.size() == as_size(shape.stages * shape.replicas),
                    "one order per stage and replica");
   Schedule schedule = empty_schedule(shape);
-  if (shape.placement.empty())
+  if (shape.placement.empty() && shape.replica_placement.empty())
     schedule.workers = std::move(orders);
   else
     schedule.workers = Merge(shape, std::move(orders)).workers();

@@ -30,10 +30,12 @@ Schedule with_recomputation(Schedule schedule, Recomputation which) {
     for (const Action& action : worker) {
       if (action.kind == ActionKind::Recompute)  // the scheme's own
         begun.insert({action.stage, action.replica, action.minibatch, action.microbatch});
+      const bool paired = !actions.empty() && actions.back().with_next;  // it stays beside that
       const bool kept = which == Recomputation::ExceptLast && action.microbatch == last_microbatch;
       if (is_backward(action.kind) && !kept &&
           begun.insert({action.stage, action.replica, action.minibatch, action.microbatch}).second)
-        actions.push_back(recomputation_before(action, schedule.shape.stages - 1));
+        actions.insert(actions.end() - (paired ? 1 : 0),
+                       recomputation_before(action, schedule.shape.stages - 1));
       actions.push_back(action);
     }
     worker = std::move(actions);

@@ -3,17 +3,55 @@
 
 #include <algorithm>
 
+#include "core/base/as_size.h"
 #include "core/base/error.h"
 
 namespace pipewright {
 
+namespace {
+
+int workers_in(const std::vector<int>& placement) {
+  return placement.empty() ? 0 : std::ranges::max(placement) + 1;
+}
+
+}  // namespace
+
 int PipelineShape::workers_per_replica() const {
-  if (placement.empty()) return stages;
-  return *std::max_element(placement.begin(), placement.end()) + 1;
+  if (!replica_placement.empty()) return workers_in(replica_placement.front());
+  return placement.empty() ? stages : workers_in(placement);
+}
+
+int PipelineShape::workers() const {
+  if (replica_placement.empty()) return workers_per_replica() * replicas;
+  int workers = 0;
+  for (const std::vector<int>& each : replica_placement)
+    workers = std::max(workers, workers_in(each));
+  return workers;
+}
+
+void PipelineShape::place(std::vector<std::vector<int>> workers) {
+  placement = workers.front();
+  replica_placement.clear();
+  for (int replica = 0; replica < replicas; ++replica)
+    for (int stage = 0; stage < stages; ++stage)
+      if (workers[as_size(replica)][as_size(stage)] != worker_of(stage, replica)) {
+        placement.clear();
+        replica_placement = std::move(workers);
+        return;
+      }
+}
+
+PipelineShape PipelineShape::of_first_replica() const {
+  PipelineShape first = *this;
+  first.replicas = 1;
+  if (!replica_placement.empty()) first.placement = replica_placement.front();
+  first.replica_placement.clear();
+  return first;
 }
 
 int PipelineShape::worker_of(int stage, int replica) const {
-  const int within = placement.empty() ? stage : placement[static_cast<std::size_t>(stage)];
+  if (!replica_placement.empty()) return replica_placement[as_size(replica)][as_size(stage)];
+  const int within = placement.empty() ? stage : placement[as_size(stage)];
   return replica * workers_per_replica() + within;
 }
 

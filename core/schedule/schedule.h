@@ -64,6 +64,9 @@ struct Action {
   int loss = 0;        ///< Head and backwards: the stage of the loss
   Weights weights;     ///< passes only
   double scale = 1;    ///< passes: factor of the weight gradient; Update: of the learning rate
+  /// Forward: it runs beside the backward that follows it on its worker, of another pass. Such a
+  /// fused pair begins when both have their inputs, and both end together.
+  bool with_next = false;
 
   bool operator==(const Action&) const = default;
 };
@@ -84,6 +87,9 @@ struct PipelineShape {
   int first_minibatch = 0;  ///< mini-batches trained before this schedule
   /// The worker of each stage within a replica; empty: stage k is on worker k.
   std::vector<int> placement;
+  /// Where replicas share workers, the worker of each stage of each replica, [replica][stage],
+  /// among all workers; `placement` is then empty. Empty: every replica has workers of its own.
+  std::vector<std::vector<int>> replica_placement;
   /// Skip connections, sorted by the order in which the tensors are pushed; a tensor that several
   /// stages read is listed once per reader, the farthest reader first. They are nested like
   /// brackets: the last pushed is the first popped. A skip to a stage that is not a neighbour
@@ -92,11 +98,17 @@ struct PipelineShape {
   int link_capacity = 0;  ///< messages a link to a neighbour holds; 0 = unbounded
   bool training = true;   ///< false: forwards only (evaluation)
 
+  /// Workers of the first replica, which are the first ones.
   int workers_per_replica() const;
   int worker_of(int stage, int replica) const;
   /// The workers that hold the stage, one per replica.
   std::vector<int> workers_of(int stage) const;
-  int workers() const { return workers_per_replica() * replicas; }
+  int workers() const;
+  /// Places stages on these workers, [replica][stage]: by `placement` if all replicas are placed
+  /// alike, one after another, else by `replica_placement`.
+  void place(std::vector<std::vector<int>> workers);
+  /// The first replica alone, on its workers.
+  PipelineShape of_first_replica() const;
   bool operator==(const PipelineShape&) const = default;
 };
 
@@ -142,6 +154,13 @@ class Scheme {
   /// worker per stage. Throws what schedule() throws.
   virtual std::vector<int> placement(int stages) const {
     (void)stages;
+    return {};
+  }
+  /// The worker of each stage of each replica, [replica][stage], for a scheme whose replicas share
+  /// workers; empty: they do not, or the scheme cannot run so.
+  virtual std::vector<std::vector<int>> replica_placement(int stages, int replicas) const {
+    (void)stages;
+    (void)replicas;
     return {};
   }
   /// Which of `stages` stages need an auxiliary head; ascending, never the last stage.

@@ -67,17 +67,28 @@ class SlotProgress {
     const Action& action = schedule_.workers[worker][next_[worker]];
     if (!fits(action, schedule_.shape)) return false;
     if (action.kind == ActionKind::Reduce) return arrive_at_reduction(worker, action);
-    int input_end = 0;
-    if (has_input(action)) {
-      const ActionPlace input = index_->input_of(action);
-      if (input == kNowhere) return false;
-      const auto [source, position] = std::pair{as_size(input.first), as_size(input.second)};
-      const int start = times_.start[source][position];
-      if (start == kNeverStarts) return false;
-      input_end = start + slots_of(schedule_.workers[source][position].kind);
-    }
-    begin(worker, std::max(free_[worker], input_end));
+    const int input = input_end(action);
+    const int beside = is_fused_pair(schedule_.workers[worker], next_[worker])
+                           ? input_end(schedule_.workers[worker][next_[worker] + 1])
+                           : 0;
+    if (input == kNeverStarts || beside == kNeverStarts) return false;
+    begin(worker, std::max({free_[worker], input, beside}));
     return true;
+  }
+
+  /// When the action's input is made, with the pair of which that is a half; kNeverStarts if it is
+  /// not known to be.
+  int input_end(const Action& action) const {
+    if (!has_input(action)) return 0;
+    if (!fits(action, schedule_.shape)) return kNeverStarts;
+    const ActionPlace input = index_->input_of(action);
+    if (input == kNowhere) return kNeverStarts;
+    const auto [source, position] = std::pair{as_size(input.first), as_size(input.second)};
+    const int start = times_.start[source][position];
+    if (start == kNeverStarts) return kNeverStarts;
+    const auto& actions = schedule_.workers[source];
+    const int beside = is_fused_pair(actions, position) ? slots_of(actions[position + 1].kind) : 0;
+    return start + slots_of(actions[position].kind) + beside;
   }
 
   /// A worker that reaches a Reduce waits until all replicas have.

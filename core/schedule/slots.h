@@ -15,7 +15,9 @@ inline constexpr int kNeverStarts = -1;
 
 /// The start of every action, in slots, if an action takes the slots_of() its kind, transfers take
 /// none, links hold any number of messages, and every worker starts its next action as soon as its
-/// input is there. A Reduce starts when all replicas have reached it.
+/// input is there. A Reduce starts when all replicas have reached it. The halves of a fused pair
+/// take slots one after the other, from when both have their inputs; what they send is there when
+/// both have ended.
 struct SlotTimes {
   std::vector<std::vector<int>> start;  ///< parallel to Schedule::workers; or kNeverStarts
   int makespan = 0;                     ///< end of the last action that starts

@@ -20,16 +20,38 @@ bool learns(const Schedule& schedule, const Action& backward) {
   return std::ranges::count(schedule.learns_from[as_size(backward.stage)], backward.loss) > 0;
 }
 
+[[noreturn]] void refuse_shape(const std::string& message) {
+  throw Error(ErrorKind::Schedule, concat("the schedule is not valid: ", message));
+}
+
+/// Checks the workers of replicas that share them. Those of one stage meet at its reductions, so
+/// they have to be on different ones.
+void check_replica_placement(const PipelineShape& shape) {
+  const auto& placement = shape.replica_placement;
+  if (placement.empty()) return;
+  const auto whole = [&](const std::vector<int>& workers) {
+    return workers.size() == as_size(shape.stages) && std::ranges::min(workers) >= 0;
+  };
+  if (placement.size() != as_size(shape.replicas) || !std::ranges::all_of(placement, whole))
+    refuse_shape("its placement does not name one worker for each stage of each replica");
+  for (int stage = 0; stage < shape.stages; ++stage) {
+    std::vector<int> workers = shape.workers_of(stage);
+    std::ranges::sort(workers);
+    if (std::ranges::adjacent_find(workers) != workers.end())
+      refuse_shape(concat("two replicas of stage ", stage, " are on worker ",
+                          *std::ranges::adjacent_find(workers),
+                          ", where they can never meet at a reduction"));
+  }
+}
+
 /// Checks that all numbers are within their ranges, and every action is on the worker of its stage.
 void check_ranges(const Schedule& schedule) {
   const PipelineShape& shape = schedule.shape;
-  auto refuse_shape = [](const std::string& message) {
-    throw Error(ErrorKind::Schedule, concat("the schedule is not valid: ", message));
-  };
   if (shape.stages < 1 || shape.replicas < 1 || shape.microbatches < 1 || shape.minibatches < 1)
     refuse_shape("it needs at least one stage, replica, micro-batch and mini-batch");
   if (!shape.placement.empty() && shape.placement.size() != as_size(shape.stages))
     refuse_shape("its placement does not name one worker per stage");
+  check_replica_placement(shape);
   if (schedule.workers.size() != as_size(shape.workers()))
     refuse_shape(concat("it has actions for ", counted(schedule.workers.size(), "worker"),
                         "; its stages and replicas need ", shape.workers()));
@@ -313,11 +335,29 @@ void check_gradients(const Schedule& schedule, const PassIndex& index) {
   }
 }
 
+/// Checks that every action that is to run beside the next one begins a fused pair.
+void check_pairs(const Schedule& schedule) {
+  for (int w = 0; w < static_cast<int>(schedule.workers.size()); ++w) {
+    const auto& actions = schedule.workers[as_size(w)];
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      if (!actions[i].with_next || is_fused_pair(actions, i)) continue;
+      const bool last = i + 1 == actions.size();
+      refuse(schedule, {w, static_cast<int>(i)},
+             concat("is to run beside the next action of its worker, ",
+                    last ? std::string("but it is the last one")
+                         : concat("which is ",
+                                  action_name(actions[i + 1], schedule.shape.microbatches)),
+                    "; expected a forward beside a backward of another pass"));
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<ActionPlace> validate(const Schedule& schedule) {
   check_ranges(schedule);
   check_complete(schedule);
+  check_pairs(schedule);
   const PassIndex index(schedule);
   check_halves(schedule, index);
   if (schedule.shape.training) {

@@ -11,14 +11,19 @@
 namespace pipewright {
 namespace {
 
-/// The actions of the first mini-batch on one worker of one replica, which does `steps` in each;
-/// there is room for all of them.
+/// The actions of the first mini-batch on one worker, which does `steps` in each; there is room for
+/// all of them. `replica` is the first of those that share the worker.
 /// (The worker may stand for one of several stages that share a worker.)
 std::vector<Action> actions_of_one(const PipelineShape& shape, int replica,
                                    const std::vector<PassStep>& steps) {
-  std::vector<int> open(as_size(shape.stages), 0);  // weight gradients to come, by stage
+  int sharing = 1;
+  for (const PassStep& step : steps) sharing = std::max(sharing, step.replica + 1);
+  std::vector<int> open(as_size(shape.stages * sharing), 0);  // weight gradients to come
+  const auto open_of = [&](const PassStep& step) -> int& {
+    return open[as_size(step.replica * shape.stages + step.stage)];
+  };
   for (const PassStep& step : steps)
-    if (makes_weight_gradient(step.kind)) ++open[as_size(step.stage)];
+    if (makes_weight_gradient(step.kind)) ++open_of(step);
   const auto updated =
       static_cast<std::size_t>(std::ranges::count_if(open, [](int count) { return count > 0; }));
   std::vector<Action> actions;
@@ -26,11 +31,12 @@ std::vector<Action> actions_of_one(const PipelineShape& shape, int replica,
   for (const PassStep& step : steps) {
     Action action{.kind = step.kind,
                   .stage = step.stage,
-                  .replica = replica,
+                  .replica = replica + step.replica,
                   .microbatch = step.microbatch,
-                  .loss = shape.stages - 1};
+                  .loss = shape.stages - 1,
+                  .with_next = step.with_next};
     actions.push_back(action);
-    if (!makes_weight_gradient(step.kind) || --open[as_size(step.stage)] > 0) continue;
+    if (!makes_weight_gradient(step.kind) || --open_of(step) > 0) continue;
     action.microbatch = action.loss = 0;
     action.kind = ActionKind::Reduce;
     if (shape.replicas > 1) actions.push_back(action);
@@ -102,12 +108,13 @@ std::vector<PassStep> looped_steps(const LoopedOrder& order, int worker, int wor
 
 Schedule schedule_of_workers(const PipelineShape& shape,
                              const std::vector<std::vector<PassStep>>& orders) {
-  PIPEWRIGHT_CHECK(orders.size() == as_size(shape.workers_per_replica()), "one order per worker");
+  const int each = static_cast<int>(orders.size());
+  PIPEWRIGHT_CHECK(each > 0 && shape.workers() % each == 0, "one order per worker");
+  const int groups = shape.workers() / each, sharing = shape.replicas / groups;
   Schedule schedule = empty_schedule(shape);
   for (int worker = 0; worker < shape.workers(); ++worker)
     schedule.workers[as_size(worker)] =
-        actions_of(shape, worker / shape.workers_per_replica(),
-                   orders[as_size(worker % shape.workers_per_replica())]);
+        actions_of(shape, worker / each * sharing, orders[as_size(worker % each)]);
   return schedule;
 }
 

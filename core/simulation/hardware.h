@@ -78,6 +78,9 @@ struct Hardware {
   int copy_engines = 0;            ///< transfers that a device sends at once; 0: unlimited
   bool sending_blocks = false;     ///< whether a device computes nothing while it sends
   Receives receives = Receives::AnyOrder;
+  /// Of a forward and a backward that run beside each other, the part of the shorter one's time
+  /// that costs nothing; 0: they take as long as in turn, 1: as long as the longer one.
+  double overlap = 0;
   double jitter = 0;  ///< relative standard deviation of compute times; log-normal
   std::uint64_t seed = 1;
 

@@ -112,6 +112,11 @@ class Reader {
     const double memory = devices.number(
         "memory_gib", 0, "Memory of one device in GiB; 0 = not known.", kMemoryInGiB);
     read_rates(devices);
+    hardware_.overlap = devices.number(
+        "overlap", 0,
+        "How much of the shorter pass takes no time where a schedule runs a forward beside a "
+        "backward: 0 = they take as long as one after the other, 1 = as long as the longer one.",
+        {0, 1});
     const auto speeds = devices.numbers(
         "speeds", {}, "Speed of each device of all hosts, where they differ; [] = all as `speed`.",
         kAboveZero);

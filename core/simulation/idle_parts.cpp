@@ -48,7 +48,9 @@ IdleParts idle_parts(const Schedule& schedule, std::span<const StageCost> costs,
   const auto bubble = [&](std::span<const StageCost> of, const Hardware& on) {
     return std::min(simulation.bubble, simulate(schedule, of, on, {.memory = false}).bubble);
   };
-  const double balanced = bubble(equal_stages(costs), ideal_hardware(workers));
+  Hardware ideal = ideal_hardware(workers);
+  ideal.overlap = hardware.overlap;
+  const double balanced = bubble(equal_stages(costs), ideal);
   const double uneven = std::max(balanced, bubble(costs, with_free_transfers(hardware)));
   return {
       .schedule = balanced, .stages = uneven - balanced, .transfers = simulation.bubble - uneven};

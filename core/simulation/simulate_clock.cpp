@@ -9,9 +9,11 @@
 #include <array>
 #include <cmath>
 #include <deque>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/random.h"
+#include "core/schedule/dependencies.h"
 #include "core/simulation/stopped_clock.h"
 
 namespace pipewright {
@@ -37,6 +39,9 @@ struct Worker {
   double free = 0;
   double factor = 1;
   Doing doing = Doing::Next;
+  /// When the input of the forward of a fused pair has come, whose other input has not.
+  double first_arrival = kNotYet;
+  bool performed = false;  ///< its next action was, in a fused pair with the one before it
   bool queued = false;
   bool receives = false;  ///< has posted the receive of its next action
 };
@@ -153,48 +158,87 @@ class Clock {
         if (!arrive_at_reduction(w, action)) return;
         continue;
       }
-      if (!perform(w, action) || !send(w)) return;
+      const bool performed = std::exchange(self.performed, false);
+      if ((!performed && !perform(w, action)) || !send(w)) return;
     }
   }
 
-  /// Performs an action. False if its input has not arrived.
+  /// Performs an action, and the next one if both are a fused pair, which begin and end together.
+  /// False if an input has not arrived.
   bool perform(int w, const Action& action) {
     Worker& self = workers_[as_size(w)];
-    double begin = self.free;
-    if (const InputSource input = input_source(action); input.stage >= 0) {
-      if (!comes_next(w, action, input)) return false;
-      const double arrival = arrival_of(action, input);
-      if (arrival < 0) return false;
-      begin = std::max(begin, arrival);
-      end_receive(w, action, input);
-      if (shape_.link_capacity > 0) take(edge(input.stage, action.replica, input.gradient), begin);
+    const auto& actions = schedule_.workers[as_size(w)];
+    const bool pair = is_fused_pair(actions, self.next);
+    const double input =
+        self.first_arrival != kNotYet ? self.first_arrival : received(w, action, self.free);
+    if (input < 0) return false;
+    double begin = std::max(self.free, input);
+    if (pair) {
+      self.first_arrival = input;
+      const double beside = received(w, actions[self.next + 1], begin);
+      if (beside < 0) return false;
+      begin = std::max(begin, beside);
+      self.first_arrival = kNotYet;
     }
+    take_input(action, begin);
+    double seconds = seconds_of_action(w, self.next);
+    if (pair) {
+      take_input(actions[self.next + 1], begin);
+      const double second = seconds_of_action(w, self.next + 1);
+      seconds += second - hardware_.overlap * std::min(seconds, second);
+      self.performed = true;
+    }
+    self.free = begin + seconds;
+    for (std::size_t i = self.next; i <= self.next + (pair ? 1 : 0); ++i) {
+      times_.spans[as_size(w)][i] = {begin, self.free};
+      double& end = result_.minibatch_ends[as_size(actions[i].minibatch)];
+      end = std::max(end, self.free);
+    }
+    result_.workers[as_size(w)].computing += seconds;
+    return true;
+  }
+
+  /// When the action's input arrives, if its worker comes to receive it at that time; 0 if it needs
+  /// none, kNotYet if that is not known.
+  double received(int w, const Action& action, double time) {
+    const InputSource input = input_source(action);
+    if (input.stage < 0) return 0;
+    if (!comes_next(w, action, input, time)) return kNotYet;
+    const double arrival = arrival_of(action, input);
+    if (arrival >= 0) end_receive(w, action, input);
+    return arrival;
+  }
+
+  void take_input(const Action& action, double time) {
+    const InputSource input = input_source(action);
+    if (input.stage >= 0 && shape_.link_capacity > 0)
+      take(edge(input.stage, action.replica, input.gradient), time);
+  }
+
+  /// Seconds that the action computes, by itself.
+  double seconds_of_action(int w, std::size_t position) const {
+    const Action& action = schedule_.workers[as_size(w)][position];
     double seconds = seconds_[as_size(action.stage)][static_cast<std::size_t>(action.kind)];
     if (is_backward(action.kind) && !sends_gradient(action))
       seconds -= action.kind == ActionKind::Backward
                      ? costs_[as_size(action.stage)].backward_sent
                      : costs_[as_size(action.stage)].backward_input_sent;
-    if (versions_ != nullptr) seconds += seconds_for_versions(w, self.next);
-    seconds *= self.factor;
-    if (hardware_.jitter > 0) seconds *= jitter(w, self.next);
-    self.free = begin + seconds;
-    times_.spans[as_size(w)][self.next] = {begin, self.free};
-    result_.workers[as_size(w)].computing += seconds;
-    double& end = result_.minibatch_ends[as_size(action.minibatch)];
-    end = std::max(end, self.free);
-    return true;
+    if (versions_ != nullptr) seconds += seconds_for_versions(w, position);
+    seconds *= workers_[as_size(w)].factor;
+    if (hardware_.jitter > 0) seconds *= jitter(w, position);
+    return seconds;
   }
 
   /// Whether the link of the action's input would now let its worker take it; then the worker posts
   /// the receive.
-  bool comes_next(int w, const Action& action, InputSource input) {
+  bool comes_next(int w, const Action& action, InputSource input, double time) {
     if (hardware_.receives == Receives::AnyOrder) return true;
     const Edge& way = edge(input.stage, action.replica, input.gradient);
     if (way.link < 0) return true;
     const std::deque<std::int64_t>& sent = sent_[as_size(way.link)];
     if (sent.empty() || sent.front() != tag_of(action, input)) return false;
     Worker& self = workers_[as_size(w)];
-    if (network_.rendezvous() && !self.receives) network_.receive(way.link, self.free);
+    if (network_.rendezvous() && !self.receives) network_.receive(way.link, time);
     self.receives = true;
     return true;
   }
@@ -406,8 +450,10 @@ class Clock {
   /// What a worker waits for that can never go on.
   Wait wait_of(int w, const PassIndex& index) {
     const Worker& self = workers_[as_size(w)];
-    const Action& action = current(w);
+    const bool beside = self.first_arrival != kNotYet;
+    const Action& action = beside ? schedule_.workers[as_size(w)][self.next + 1] : current(w);
     Wait wait{.action = {w, static_cast<int>(self.next)}};
+    wait.beside = beside;
     if (self.doing == Worker::Doing::WaitsForRoom ||
         self.doing == Worker::Doing::WaitsForTransfer) {
       wait.what = self.doing == Worker::Doing::WaitsForRoom ? Wait::For::Room : Wait::For::Receive;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/cost/stage_memory.h"
+#include "core/schedule/dependencies.h"
 #include "core/schedule/versions.h"
 
 namespace pipewright {
@@ -46,7 +47,9 @@ class Memory {
     for (std::size_t i = 0; i < actions.size(); ++i) {
       let_arrive(spans[i].begin);
       begin(actions[i], weights[i]);
+      now_.passing += std::exchange(beside_, 0);
       sample(spans[i].begin);
+      if (is_fused_pair(actions, i)) beside_ = now_.passing;  // until the backward beside it ends
       let_arrive(std::nextafter(spans[i].end, 0.0));  // an arrival at the very end counts after it
       end(actions[i], weights[i], static_cast<std::int32_t>(i));
       if (options_.memory_over_time) sample(spans[i].end);
@@ -223,6 +226,7 @@ class Memory {
   std::vector<Arrival> arrivals_;
   std::size_t arrived_ = 0;
   MemoryUse now_;
+  std::int64_t beside_ = 0;      ///< what the forward of the running fused pair needs to pass
   std::int64_t given_back_ = 0;  ///< activations that the running action has freed
   std::int64_t most_ = -1;
 };

@@ -49,6 +49,8 @@ std::optional<Schedule> schedule_in(const Scheme& scheme, const PipelineShape& s
     own.placement = scheme.placement(shape.stages);
     if (full_placement(own) != full_placement(shape)) return std::nullopt;
     Schedule schedule = scheme.schedule(shape);
+    for (auto& actions : schedule.workers)  // a search has no fused pairs
+      for (Action& action : actions) action.with_next = false;
     validate(schedule);
     return schedule;
   } catch (const Error&) {

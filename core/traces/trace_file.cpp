@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
@@ -39,6 +41,10 @@ class Event {
     const Value* const field = value_.find(name);
     return field != nullptr && field->is(Value::Kind::Text) ? field->text : std::string();
   }
+  bool flag(const char* path) const {
+    const Value* const field = value_.find_path(path);
+    return field != nullptr && field->is(Value::Kind::Flag) && field->flag;
+  }
   int count(const char* path) const {
     const Value* const field = value_.find_path(path);
     if (field == nullptr || !field->is(Value::Kind::Integer) || field->integer < 0 ||
@@ -71,6 +77,7 @@ Action action_of(const Event& event, ActionKind kind) {
   if (!is_pass(kind)) return action;
   action.microbatch = event.count("args.microbatch");
   action.loss = event.count("args.loss");
+  action.with_next = event.flag("args.with_next");
   return action;
 }
 
@@ -87,7 +94,7 @@ Span span_of(const Event& event) {
 void shape_from_actions(Schedule& schedule, const std::string& file) {
   PipelineShape& shape = schedule.shape;
   std::vector<std::set<int>> losses;
-  std::vector<int> holders;
+  std::map<std::pair<int, int>, int> holders;  // {replica, stage} → worker
   std::set<int> heads;
   for (std::size_t w = 0; w < schedule.workers.size(); ++w)
     for (const Action& action : schedule.workers[w]) {
@@ -96,15 +103,17 @@ void shape_from_actions(Schedule& schedule, const std::string& file) {
       shape.microbatches = std::max(shape.microbatches, action.microbatch + 1);
       shape.minibatches = std::max(shape.minibatches, action.minibatch + 1);
       losses.resize(as_size(shape.stages));
-      holders.resize(as_size(shape.stages), -1);
-      if (action.replica == 0) holders[as_size(action.stage)] = static_cast<int>(w);
+      holders[{action.replica, action.stage}] = static_cast<int>(w);
       if (makes_weight_gradient(action.kind)) losses[as_size(action.stage)].insert(action.loss);
       if (action.kind == ActionKind::Head) heads.insert(action.stage);
     }
   for (const std::set<int>& of : losses) schedule.learns_from.emplace_back(of.begin(), of.end());
   schedule.auxiliary.assign(heads.begin(), heads.end());
-  shape.placement = holders;
-  if (std::ranges::count(holders, -1) > 0) refuse(file, "a stage has no actions");
+  std::vector<std::vector<int>> workers(as_size(shape.replicas));
+  for (const auto& [place, worker] : holders) workers[as_size(place.first)].push_back(worker);
+  if (holders.size() != as_size(shape.replicas) * as_size(shape.stages))
+    refuse(file, "a stage has no actions");
+  shape.place(std::move(workers));
   if (as_size(shape.workers()) != schedule.workers.size())
     refuse(file, concat("it has ", schedule.workers.size(), " workers, its stages need ",
                         shape.workers()));

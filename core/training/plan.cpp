@@ -192,8 +192,7 @@ Plan plan_open_data(Experiment& experiment) {
   plan.auxiliary = plan.training.schedule.auxiliary;
   check_heads(experiment, plan.auxiliary);
   const EpochOrder test{plan.test, experiment.loader.batch_size, false};
-  PipelineShape shape = experiment.shape(std::max(1, test.minibatches()));
-  shape.replicas = 1;
+  PipelineShape shape = experiment.shape(std::max(1, test.minibatches())).of_first_replica();
   shape.microbatches = 1;
   shape.link_capacity = kEvaluationLinkCapacity;
   shape.training = false;

@@ -32,13 +32,15 @@ std::string text_of(const Action& action) {
   if (is_pass(action.kind))
     text += concat(" micro-batch ", action.microbatch, " weights ", text_of(action.weights));
   if (facts_of(action.kind).of_loss) text += concat(" loss ", action.loss);
-  return text + concat(" scale ", action.scale, "\n");
+  return text + concat(" scale ", action.scale, action.with_next ? " with the next\n" : "\n");
 }
 
 std::string text_of(const Schedule& schedule) {
   constexpr std::array kRules{"optimizer", "lookahead", "geometric", "drift"};
   std::string text = concat("placement ", list_text(schedule.shape.placement), "\nauxiliary ",
                             list_text(schedule.auxiliary), "\n");
+  for (const std::vector<int>& workers : schedule.shape.replica_placement)
+    text += concat("replica on workers ", list_text(workers), "\n");
   for (const std::vector<int>& losses : schedule.learns_from)
     text += concat("learns from ", list_text(losses), "\n");
   for (const PredictionRule& rule : schedule.rules)

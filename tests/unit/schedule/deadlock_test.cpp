@@ -39,6 +39,18 @@ std::vector<Action>& worker(Schedule& schedule, int number) {
   return schedule.workers[static_cast<std::size_t>(number)];
 }
 
+/// The passes of one stage in that order ("F1": the forward of micro-batch 1), then its update.
+std::vector<Action> one_stage(int stage, const std::vector<std::string>& passes) {
+  std::vector<Action> actions;
+  for (const std::string& pass : passes)
+    actions.push_back({.kind = pass[0] == 'F' ? ActionKind::Forward : ActionKind::Backward,
+                       .stage = stage,
+                       .microbatch = pass[1] - '0',
+                       .loss = 1});
+  actions.push_back({.kind = ActionKind::Update, .stage = stage});
+  return actions;
+}
+
 TEST(Deadlock, OfAReversedOrderIsTheBackwardThatComesBeforeItsForward) {
   Schedule schedule = gpipe(2, 4);  // F0 F1 F2 F3 B3 B2 B1 B0 U on both
   std::ranges::reverse(worker(schedule, 1));
@@ -108,6 +120,23 @@ TEST(Deadlock, OfAFullLinkSaysWhereItsReceiverStands) {
       "message, as many as it can, and worker 1 is stuck at 1F0.1, which waits for 0F0.1 of "
       "worker 0: a circle (0F0.1 is the forward of stage 0, mini-batch 0, micro-batch 1)",
       "▶F0.1◀");
+}
+
+/// Two stages on two workers. In turn the forward of micro-batch 1 comes first and all can run; in
+/// a pair it waits for the backward beside it, whose gradient worker 1 makes after that forward
+/// only.
+TEST(Deadlock, OfAFusedPairThatAloneWaitsForItselfNamesBothHalves) {
+  Schedule schedule = gpipe(2, 2);
+  worker(schedule, 0) = one_stage(0, {"F0", "F1", "B0", "B1"});
+  worker(schedule, 1) = one_stage(1, {"F0", "F1", "B0", "B1"});
+  EXPECT_EQ(refusal(schedule), "accepted");
+  worker(schedule, 0)[1].with_next = true;
+  expect_said(schedule, "worker 0, action 1",
+              "deadlock: 0F0.1 can never start, because 0B0.0 beside it waits for 1B0.0 of worker "
+              "1, queued behind 1F0.1, which waits for 0F0.1 of worker 0: a circle (0F0.1 is the "
+              "forward of stage 0, mini-batch 0, "
+              "micro-batch 1)",
+              "▶F0.1◀");
 }
 
 }  // namespace

@@ -177,6 +177,19 @@ inline std::string fault_of_gradients(const Schedule& schedule) {
   return "";
 }
 
+/// Checks that what is to run beside the next action is a forward beside another pass's backward.
+inline std::string fault_of_pairs(const Schedule& schedule) {
+  for (const auto& worker : schedule.workers)
+    for (std::size_t i = 0; i < worker.size(); ++i) {
+      if (!worker[i].with_next) continue;
+      if (i + 1 == worker.size() || worker[i].kind != ActionKind::Forward) return "no pair";
+      const Action& next = worker[i + 1];
+      const bool own = pass('F', next, next.stage, -1) == pass(worker[i]);
+      if (!is_backward(next) || own) return "no pair";
+    }
+  return "";
+}
+
 inline std::string fault_of_progress(const Schedule& schedule) {
   std::vector<std::size_t> done(schedule.workers.size(), 0);
   std::set<Pass> made;
@@ -203,10 +216,15 @@ inline std::string fault_of_progress(const Schedule& schedule) {
         moved = all_reduce(*a) || moved;
         continue;
       }
-      const Pass needed = input(schedule, *a);
-      if (needed[0] != 0 && !made.contains(needed)) continue;
+      const auto has_input = [&](const Action& of) {
+        const Pass needed = input(schedule, of);
+        return needed[0] == 0 || made.contains(needed);
+      };
+      const bool pair = a->with_next;
+      if (!has_input(*a) || (pair && !has_input(*(a + 1)))) continue;
       if (a->kind != ActionKind::Update) made.insert(pass(*a));
-      ++done[w];
+      if (pair) made.insert(pass(*(a + 1)));
+      done[w] += pair ? 2 : 1;
       moved = true;
     }
   }
@@ -264,7 +282,7 @@ inline std::string fault_of_weights(const Schedule& schedule) {
 inline std::string fault(const Schedule& schedule) {
   for (const auto& find :
        {detail::fault_of_passes, detail::fault_of_recomputations, detail::fault_of_gradients,
-        detail::fault_of_progress, detail::fault_of_weights})
+        detail::fault_of_pairs, detail::fault_of_progress, detail::fault_of_weights})
     if (const std::string found = find(schedule); !found.empty()) return found;
   return "";
 }

@@ -74,5 +74,64 @@ TEST(SharedWorkers, KeepActionsThatCanNeverStart) {
   EXPECT_THROW(validate(stuck), Error);
 }
 
+TEST(PlaceStages, NamesWorkersByReplicaOnlyWhereReplicasAreNotPlacedAlike) {
+  PipelineShape shape{.stages = 2, .replicas = 2};
+  shape.place({{0, 1}, {2, 3}});
+  EXPECT_EQ(shape.placement, (std::vector{0, 1}));
+  EXPECT_TRUE(shape.replica_placement.empty());
+  shape.place({{0, 1}, {1, 0}});
+  EXPECT_TRUE(shape.placement.empty());
+  EXPECT_EQ(shape.workers(), 2);
+  EXPECT_EQ(shape.workers_of(0), (std::vector{0, 1}));
+  EXPECT_EQ(shape.workers_of(1), (std::vector{1, 0}));
+  const PipelineShape first = shape.of_first_replica();
+  EXPECT_EQ(first, (PipelineShape{.stages = 2, .placement = {0, 1}}));
+}
+
+/// Every stage keeps its own order, and reductions come in the same order on both workers.
+TEST(PlaceStages, GivesStagesOfReplicasThatShareAWorkerTheirTurns) {
+  const PipelineShape shape{.stages = 4,
+                            .replicas = 2,
+                            .microbatches = 4,
+                            .minibatches = 2,
+                            .replica_placement = opposite_placement(4, 2)};
+  PipelineShape apart = shape;
+  apart.replica_placement.clear();
+  const Schedule schedule = pipeline_schedule(shape, {.fill_drain = true});
+  const Schedule plain = pipeline_schedule(apart, {.fill_drain = true});
+  EXPECT_NO_THROW(validate(schedule));
+  ASSERT_EQ(schedule.workers.size(), 4U);
+  for (int replica = 0; replica < 2; ++replica)
+    for (int stage = 0; stage < 4; ++stage) {
+      std::vector<Action> own;
+      for (const Action& each : schedule.workers[as_size(shape.worker_of(stage, replica))])
+        if (each.stage == stage && each.replica == replica) own.push_back(each);
+      EXPECT_EQ(own, plain.workers[as_size(apart.worker_of(stage, replica))]);
+    }
+}
+
+/// The order of two replicas on two workers is that of each of two groups of them.
+TEST(PlaceStages, GivesEveryGroupOfReplicasTheSameOrder) {
+  const PipelineShape shape{
+      .stages = 2, .replicas = 4, .replica_placement = opposite_placement(2, 4)};
+  std::vector<std::vector<PassStep>> orders;
+  for (const int worker : {0, 1}) {
+    auto& steps = orders.emplace_back();
+    for (const ActionKind kind : {ActionKind::Forward, ActionKind::Backward})
+      for (const int stage : {0, 1}) {
+        const int at = kind == ActionKind::Forward ? stage : 1 - stage;
+        steps.push_back({kind, at, 0, at == worker ? 0 : 1});
+      }
+  }
+  const Schedule schedule = schedule_of_workers(shape, orders);
+  EXPECT_NO_THROW(validate(schedule));
+  ASSERT_EQ(schedule.workers.size(), 4U);
+  for (const std::size_t worker : {0, 1}) {
+    std::vector<Action> later = schedule.workers[worker];
+    for (Action& action : later) action.replica += 2;
+    EXPECT_EQ(schedule.workers[worker + 2], later);
+  }
+}
+
 }  // namespace
 }  // namespace pipewright

@@ -71,6 +71,24 @@ TEST(Recompute, ComesOnceBeforeAllBackwardsOfSeveralLosses) {
   EXPECT_EQ(actions_of(schedule, 1), "1F0 1H0 1r0 1b0←1 1B0 1U0");
 }
 
+TEST(Recompute, LeavesFusedPairsBesideEachOther) {
+  const Schedule plain = schedule_of("dualpipe_v", "{}", {.stages = 4, .microbatches = 6});
+  const auto pairs_of = [](const Schedule& schedule) {
+    std::vector<std::string> pairs;
+    for (const auto& actions : schedule.workers)
+      for (std::size_t i = 0; i < actions.size(); ++i)
+        if (is_fused_pair(actions, i))
+          pairs.push_back(action_name(actions[i], 6) + action_name(actions[i + 1], 6));
+    return pairs;
+  };
+  for (const Recomputation which : kEach) {
+    const Schedule again = with_recomputation(plain, which);
+    EXPECT_NO_THROW(validate(again));
+    EXPECT_EQ(pairs_of(again), pairs_of(plain));
+  }
+  EXPECT_GT(pairs_of(plain).size(), 8U);
+}
+
 TEST(Recompute, IsNoPartOfAnEvaluation) {
   const Schedule schedule = evaluation_schedule({.stages = 2, .microbatches = 2});
   EXPECT_EQ(with_recomputation(schedule, Recomputation::Always), schedule);

@@ -8,6 +8,7 @@
 #include <map>
 #include <tuple>
 
+#include "core/schedule/builders.h"
 #include "tests/unit/drawing/drawn_schedules.h"
 
 namespace pipewright {
@@ -132,6 +133,30 @@ TEST(SlotTimes, ABackwardOfALossBeforeItsStageNeverStarts) {
   Schedule schedule = pipedream(2, 1);
   schedule.workers[1][1].loss = 0;
   EXPECT_EQ(slot_times(schedule).start[1], (std::vector{1, kNeverStarts, kNeverStarts}));
+}
+
+/// Worker 0 has stages 0 and 3 of four on a V, and runs the forward of micro-batch 1 at stage 0
+/// beside the backward of micro-batch 0 at stage 3.
+TEST(SlotTimes, OfAFusedPairAreFromWhenBothInputsAreThere) {
+  const auto step = [](ActionKind kind, int stage, int microbatch, bool with_next = false) {
+    return PassStep{.kind = kind, .stage = stage, .microbatch = microbatch, .with_next = with_next};
+  };
+  constexpr auto kF = ActionKind::Forward, kB = ActionKind::Backward;
+  const PipelineShape shape{.stages = 4, .microbatches = 2, .placement = {0, 1, 1, 0}};
+  const auto times_with = [&](bool pair) {
+    return slot_times(schedule_of_workers(
+        shape, {{step(kF, 0, 0), step(kF, 3, 0), step(kF, 0, 1, pair), step(kB, 3, 0),
+                 step(kF, 3, 1), step(kB, 3, 1), step(kB, 0, 0), step(kB, 0, 1)},
+                {step(kF, 1, 0), step(kF, 2, 0), step(kF, 1, 1), step(kF, 2, 1), step(kB, 2, 0),
+                 step(kB, 1, 0), step(kB, 2, 1), step(kB, 1, 1)}}));
+  };
+  // In turn, worker 1 has the forward of stage 0 after slot 4; in a pair when both have ended.
+  EXPECT_EQ(times_with(false).start[0][2], 4);
+  EXPECT_EQ(times_with(false).start[0][3], 5);
+  EXPECT_EQ(times_with(false).start[1][2], 5);
+  EXPECT_EQ(times_with(true).start[0][2], 4);
+  EXPECT_EQ(times_with(true).start[0][3], 5);
+  EXPECT_EQ(times_with(true).start[1][2], 7);
 }
 
 }  // namespace

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/schedule/builders.h"
 
@@ -84,6 +87,53 @@ TEST(Validate, RefusesAShapeOfNothing) {
     schedule.shape.*count = 0;
     expect_refused(schedule, "at least one stage, replica, micro-batch and mini-batch");
   }
+}
+
+TEST(Validate, RefusesReplicasThatShareWorkersInAWayThatCannotRun) {
+  Schedule schedule = pipeline(2, 1, 2, 2);
+  schedule.shape.replica_placement = {{0, 1}, {2, 3}};
+  EXPECT_EQ(validate_refusal(schedule), "accepted");
+  schedule.shape.replica_placement = {{0, 1}};
+  expect_refused(schedule, "does not name one worker for each stage of each replica");
+  schedule.shape.replica_placement = {{0, 1}, {1}};
+  expect_refused(schedule, "does not name one worker for each stage of each replica");
+  schedule.shape.replica_placement = {{0, 1}, {-1, 0}};
+  expect_refused(schedule, "does not name one worker for each stage of each replica");
+  schedule.shape.replica_placement = {{0, 1}, {2, 1}};
+  expect_refused(schedule,
+                 "two replicas of stage 1 are on worker 1, where they can never meet at a "
+                 "reduction");
+  schedule.shape.replica_placement = {{0, 1}, {1, 0}};
+  expect_refused(schedule, "it has actions for 4 workers; its stages and replicas need 2");
+}
+
+/// Two replicas on two workers, in opposite directions. Both workers reduce stage 0 first.
+TEST(Validate, FindsReductionsThatMeetInOtherOrdersOnSharedWorkers) {
+  const PipelineShape shape{.stages = 2, .replicas = 2, .replica_placement = {{0, 1}, {1, 0}}};
+  std::vector<std::vector<Action>> orders;
+  for (const int replica : {0, 1})
+    for (const int stage : {0, 1}) {
+      auto& order = orders.emplace_back();
+      for (const ActionKind kind :
+           {ActionKind::Forward, ActionKind::Backward, ActionKind::Reduce, ActionKind::Update})
+        order.push_back({.kind = kind, .stage = stage, .replica = replica, .loss = 1});
+    }
+  Schedule schedule = empty_schedule(shape);
+  for (const int worker : {0, 1}) {
+    auto& actions = schedule.workers[as_size(worker)];
+    const auto own = [&](int stage, std::size_t action) {
+      const int replica = stage == worker ? 0 : 1;
+      return orders[as_size(2 * replica + stage)][action];
+    };
+    for (const auto& [stage, action] : {std::pair(0, 0), {1, 0}, {1, 1}, {0, 1}})
+      actions.push_back(own(stage, as_size(action)));
+    for (const int stage : {0, 1})
+      for (const std::size_t action : {2, 3}) actions.push_back(own(stage, action));
+  }
+  EXPECT_EQ(validate_refusal(schedule), "accepted");
+  auto& actions = schedule.workers[1];
+  std::rotate(actions.begin() + 4, actions.begin() + 6, actions.end());
+  expect_refused(schedule, "because its replicas never reach the same reduction");
 }
 
 TEST(Validate, RefusesPartsThatDoNotFitTheShape) {

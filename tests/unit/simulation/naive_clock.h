@@ -48,6 +48,7 @@ class Clock {
   struct Worker {
     std::size_t next = 0;
     Doing doing = Doing::Nothing;
+    bool half_done = false;  ///< its next action has run beside the one before it
   };
   struct Message {
     Pass output{};
@@ -69,39 +70,76 @@ class Clock {
   void start(std::size_t w) {
     const Action* action = current(w);
     if (action == nullptr || workers_[w].doing != Doing::Nothing) return;
+    if (workers_[w].half_done) {
+      workers_[w] = {workers_[w].next, Doing::Sends, false};
+      return send(w);
+    }
     if (action->kind == ActionKind::Reduce) return encode(w, *action);
-    const Pass needed = input(schedule_, *action);
-    const bool own = needed[1] == action->stage;
-    if (hardware_.receives != Receives::AnyOrder && comes_by_link(w)) {
-      const auto& sent = in_order_[{worker_of(needed[1], action->replica), w}];
-      if (sent.empty() || sent.front() != needed) return;
-      receives_.insert(needed);
-    }
-    if (needed[0] != 0 && !(own ? made_ : there_).contains(needed)) return;
+    const Action* const beside = action->with_next ? action + 1 : nullptr;
+    if (!input_is_there(w, *action, 0)) return;
+    if (beside != nullptr && !input_is_there(w, *beside, same_link(*action, *beside) ? 1 : 0))
+      return;
     workers_[w].doing = Doing::Computes;
-    if (needed[0] != 0 && !own) take(needed[1], *action);
-    const StageCost& cost = costs_[as_size(action->stage)];
-    double seconds = seconds_of(cost, action->kind);
-    if (is_backward(*action) && (action->stage == 0 || !taken(*action, action->stage - 1)))
-      seconds -=
-          action->kind == ActionKind::Backward ? cost.backward_sent : cost.backward_input_sent;
-    if (predicts_anew(*action)) seconds += cost.prediction;
-    if (action->kind == ActionKind::Update) {
-      ++updates_[{action->stage, action->replica}];
-      if (old_version_is_read_later(w)) seconds += cost.new_version;
-      const auto& actions = schedule_.workers[w];
-      if (cost.fused_prediction && workers_[w].next + 1 < actions.size()) {
-        const Action& pass = actions[workers_[w].next + 1];
-        if (pass.stage == action->stage && pass.replica == action->replica && predicts_anew(pass))
-          seconds += *cost.fused_prediction;
-      }
+    take_input(*action);
+    double seconds = seconds_of_action(w, *action);
+    if (beside != nullptr) {
+      take_input(*beside);
+      const double other = seconds_of_action(w, *beside);
+      const double longer = std::max(seconds, other), shorter = std::min(seconds, other);
+      seconds = longer + (1 - hardware_.overlap) * shorter;
+      workers_[w].half_done = true;
+      spans_[w][workers_[w].next + 1] = {now_, now_ + seconds};
     }
-    seconds *= hardware_.time_factor(static_cast<int>(w));
     spans_[w][workers_[w].next] = {now_, now_ + seconds};
     at(now_ + seconds, [this, w] {
       workers_[w].doing = Doing::Sends;
       send(w);
     });
+  }
+
+  /// Whether the input has come, behind `ahead` others of its link that are taken with it. If
+  /// inputs are taken in order the worker comes to receive it.
+  bool input_is_there(std::size_t w, const Action& action, std::size_t ahead) {
+    const Pass needed = input(schedule_, action);
+    if (needed[0] == 0) return true;
+    if (hardware_.receives != Receives::AnyOrder && comes_by_link(action)) {
+      const auto& sent = in_order_[{worker_of(needed[1], action.replica), w}];
+      if (sent.size() <= ahead || sent[ahead] != needed) return false;
+      receives_.insert(needed);
+    }
+    return (needed[1] == action.stage ? made_ : there_).contains(needed);
+  }
+
+  bool same_link(const Action& one, const Action& other) const {
+    return comes_by_link(one) && comes_by_link(other) &&
+           worker_of(input(schedule_, one)[1], one.replica) ==
+               worker_of(input(schedule_, other)[1], other.replica);
+  }
+
+  void take_input(const Action& action) {
+    const Pass needed = input(schedule_, action);
+    if (needed[0] != 0 && needed[1] != action.stage) take(needed[1], action);
+  }
+
+  /// Seconds of an action by itself; `action` is the worker's next one or the one beside it.
+  double seconds_of_action(std::size_t w, const Action& action) {
+    const StageCost& cost = costs_[as_size(action.stage)];
+    double seconds = seconds_of(cost, action.kind);
+    if (is_backward(action) && (action.stage == 0 || !taken(action, action.stage - 1)))
+      seconds -=
+          action.kind == ActionKind::Backward ? cost.backward_sent : cost.backward_input_sent;
+    if (predicts_anew(action)) seconds += cost.prediction;
+    if (action.kind == ActionKind::Update) {
+      ++updates_[{action.stage, action.replica}];
+      if (old_version_is_read_later(w)) seconds += cost.new_version;
+      const auto& actions = schedule_.workers[w];
+      if (cost.fused_prediction && workers_[w].next + 1 < actions.size()) {
+        const Action& pass = actions[workers_[w].next + 1];
+        if (pass.stage == action.stage && pass.replica == action.replica && predicts_anew(pass))
+          seconds += *cost.fused_prediction;
+      }
+    }
+    return seconds * hardware_.time_factor(static_cast<int>(w));
   }
 
   /// Whether a later pass of its stage reads the version that the worker's update ends, or one of
@@ -139,11 +177,11 @@ class Clock {
         .second;
   }
 
-  /// Whether another worker makes the input of the worker's action.
-  bool comes_by_link(std::size_t w) const {
-    const Action& action = *current(w);
+  /// Whether another worker makes the input of an action.
+  bool comes_by_link(const Action& action) const {
     const Pass needed = input(schedule_, action);
-    return needed[0] != 0 && needed[1] != action.stage && worker_of(needed[1], action.replica) != w;
+    return needed[0] != 0 && needed[1] != action.stage &&
+           worker_of(needed[1], action.replica) != worker_of(action.stage, action.replica);
   }
 
   void take(int from, const Action& action) {

@@ -302,5 +302,23 @@ TEST(Memory, AtItsPeakIsTheSumOfItsParts) {
   EXPECT_EQ(worker.peak_at, 2) << "when the first backward begins";
 }
 
+/// A forward beside a backward needs its own passing memory at the same time.
+TEST(SimulatedMemory, OfAFusedPairIsThatOfBothHalves) {
+  Schedule schedule = schedule_of("dualpipe_v", "{}", {.stages = 2, .microbatches = 4});
+  std::vector<StageCost> costs = equal_costs(2);
+  costs[0].peak_bytes = 10;
+  costs[1].peak_bytes = costs[1].peak_adding_bytes = 100;
+  costs[0].peak_adding_bytes = 10;
+  const auto most_passing = [&] {
+    std::int64_t most = 0;
+    const Simulation simulation = simulated(schedule, costs, {.memory_over_time = true});
+    for (const auto& [time, use] : simulation.workers[0].memory) most = std::max(most, use.passing);
+    return most;
+  };
+  EXPECT_EQ(most_passing(), 110);
+  for (Action& action : schedule.workers[0]) action.with_next = false;
+  EXPECT_EQ(most_passing(), 100);
+}
+
 }  // namespace
 }  // namespace pipewright

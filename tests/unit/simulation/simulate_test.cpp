@@ -532,5 +532,60 @@ TEST(Simulate, ABackwardWhoseGradientNobodyNeedsTakesLess) {
   EXPECT_EQ(simulation.makespan, 1 + 1 + 1.5) << "the second stage's forward and backward";
 }
 
+/// On a V of four stages on two workers, the forward of micro-batch 1 at stage 0 beside the
+/// backward of micro-batch 0 at stage 3.
+Schedule with_pair(bool pair) {
+  const auto steps = [](std::vector<PassStep> all, int paired) {
+    if (paired >= 0) all[as_size(paired)].with_next = true;
+    return all;
+  };
+  constexpr auto kF = ActionKind::Forward, kB = ActionKind::Backward;
+  return schedule_of_workers({.stages = 4, .microbatches = 2, .placement = {0, 1, 1, 0}},
+                             {steps({{kF, 0, 0},
+                                     {kF, 3, 0},
+                                     {kF, 0, 1},
+                                     {kB, 3, 0},
+                                     {kF, 3, 1},
+                                     {kB, 3, 1},
+                                     {kB, 0, 0},
+                                     {kB, 0, 1}},
+                                    pair ? 2 : -1),
+                              {{kF, 1, 0},
+                               {kF, 2, 0},
+                               {kF, 1, 1},
+                               {kF, 2, 1},
+                               {kB, 2, 0},
+                               {kB, 1, 0},
+                               {kB, 2, 1},
+                               {kB, 1, 1}}});
+}
+
+TEST(Simulate, AFusedPairBeginsAndEndsTogether) {
+  for (const double overlap : {0.0, 0.5, 1.0}) {
+    Hardware hardware = ideal_hardware(2);
+    hardware.overlap = overlap;
+    const Simulation simulation = simulation_of(with_pair(true), equal_costs(4), hardware);
+    const double end = 4 + 1 + 2 - overlap * 1;  // a forward takes 1, a backward 2
+    for (const std::size_t half : {2, 3}) {
+      EXPECT_EQ(simulation.spans[0][half].begin, 4);
+      EXPECT_EQ(simulation.spans[0][half].end, end);
+    }
+    EXPECT_EQ(simulation.spans[1][2].begin, end) << "the forward of the next stage";
+    EXPECT_EQ(simulation.workers[0].computing, 4 * 3 - overlap);
+    EXPECT_DOUBLE_EQ(simulation.workers[0].computing + simulation.workers[0].idle,
+                     simulation.makespan);
+  }
+}
+
+TEST(Simulate, HidesNothingOfPassesThatRunInTurn) {
+  Hardware hardware = ideal_hardware(2);
+  const Simulation plain = simulation_of(with_pair(false), equal_costs(4), hardware);
+  hardware.overlap = 1;
+  const Simulation other = simulation_of(with_pair(false), equal_costs(4), hardware);
+  EXPECT_EQ(plain.makespan, other.makespan);
+  EXPECT_EQ(plain.spans[0][2].end, 5);
+  EXPECT_EQ(plain.spans[1][2].begin, 5);
+}
+
 }  // namespace
 }  // namespace pipewright

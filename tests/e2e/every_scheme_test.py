@@ -206,6 +206,8 @@ def shape_of(scheme, stages, replicas):
         shape = {"pipeline.stages": 1, "pipeline.replicas": stages * replicas}
     if scheme == "csv_schedule":
         shape["pipeline.stages"] = 4
+    if scheme in ("chimera", "dualpipe"):  # two replicas on as many workers as one has stages
+        shape = {"pipeline.stages": stages + stages % 2, "pipeline.replicas": 2 * replicas}
     changes = CASES[scheme] | shape
     if scheme == "delayed_sgd":
         changes["scheme"] = {"name": scheme, "delay": [3, 1, 2, 0][:stages]}

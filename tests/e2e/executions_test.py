@@ -14,6 +14,12 @@ ZBV = pathlib.Path(__file__).resolve().parents[1] / "golden/schedule/pytorch_zbv
 
 # Every scheme in the shapes in which it differs from the others.
 CASES = {
+    "chimera": {
+        "scheme": {"name": "chimera"},
+        "pipeline.stages": 4,
+        "pipeline.replicas": 2,
+        "pipeline.microbatches": 2,
+    },
     "csv_schedule": {
         "scheme": {"name": "csv_schedule", "file": str(ZBV)},
         "pipeline.stages": 4,
@@ -21,6 +27,13 @@ CASES = {
     },
     "data_parallel": {"scheme": {"name": "data_parallel"}, "pipeline.stages": 1, "pipeline.replicas": 3},
     "delayed_sgd": {"scheme": {"name": "delayed_sgd", "delay": [3, 1, 2]}},
+    "dualpipe": {
+        "scheme": {"name": "dualpipe"},
+        "pipeline.stages": 4,
+        "pipeline.replicas": 2,
+        "pipeline.microbatches": 4,
+    },
+    "dualpipe_v": {"scheme": {"name": "dualpipe_v"}, "pipeline.stages": 4, "pipeline.microbatches": 6},
     "features_replay": {"scheme": {"name": "features_replay"}},
     "gpipe": {"scheme": {"name": "gpipe"}, "pipeline.microbatches": 4},
     "hanayo": {"scheme": {"name": "hanayo"}, "pipeline.microbatches": 4},

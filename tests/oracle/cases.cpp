@@ -132,7 +132,7 @@ void choose_model(Experiment& experiment, int stages, Random& random) {
 int choose_stages(const std::string& scheme, Random& random) {
   if (scheme == "data_parallel") return 1;
   if (one_of(scheme, {"model_parallel", "gpipe", "one_f_one_b", "interleaved", "zb_h1", "zb_h2",
-                      "zb_v", "v_half", "v_min", "hanayo"}))
+                      "zb_v", "v_half", "v_min", "hanayo", "dualpipe_v"}))
     return random.integer(1, 5);
   return random.one_of<int>({1, 2, 3, 3, 4, 4, 5, 6});
 }
@@ -148,7 +148,7 @@ int choose_microbatches(const Experiment& experiment, Random& random) {
     return random.one_of<int>({1, workers, 2 * workers});
   }
   if (one_of(scheme.name, {"gpipe", "one_f_one_b", "xpipe", "zb_h1", "zb_h2", "zb_v", "v_half",
-                           "v_min", "hanayo", "paci"}))
+                           "v_min", "hanayo", "dualpipe_v", "paci"}))
     return random.integer(1, 5);
   return random.one_of<int>({1, 1, 1, 1, 2, 3});
 }

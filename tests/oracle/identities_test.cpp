@@ -70,6 +70,7 @@ TEST(Identity, OneStageMakesEverySchemePlainTraining) {
                                   {.name = "v_half"},
                                   {.name = "v_min"},
                                   {.name = "hanayo"},
+                                  {.name = "dualpipe_v"},
                                   {.name = "paci"},
                                   {.name = "lwp"},
                                   {.name = "features_replay"},

@@ -58,8 +58,37 @@ TEST(Executions, LearnTheSameBitsWhetherBackwardsAreSplitAndStagesInterleaved) {
       for (const char* scheme :
            {"{name: interleaved}", "{name: interleaved, chunks: 4}", "{name: zb_h1}",
             "{name: zb_h1, chunks: 2}", "{name: zb_h2}", "{name: zb_v}", "{name: v_half}",
-            "{name: v_min}", "{name: hanayo}", "{name: hanayo, waves: 2}"})
+            "{name: v_min}", "{name: hanayo}", "{name: hanayo, waves: 2}", "{name: dualpipe_v}"})
         EXPECT_EQ(difference(plain, trained(scheme)), "") << scheme << model;
+    }
+}
+
+TEST(Executions, GiveTheSameBitsWhereReplicasShareWorkers) {
+  for (const SchemeCase& scheme : schemes_in_pairs())
+    for (const int replicas : {2, 4}) {
+      Laboratory laboratory(concat("{scheme: ", scheme_text(scheme), ", pipeline.replicas: ",
+                                   replicas, ", pipeline.microbatches: 2, dataset.train: 40}"));
+      expect_same_bits(laboratory, concat(scheme.name, ", ", replicas, " replicas"));
+    }
+}
+
+/// Two replicas of 1F1B with as many micro-batches.
+TEST(Executions, LearnTheBitsOfDataParallelismWhereReplicasShareWorkers) {
+  for (const char* model :
+       {"", ", model: {name: cnn, width: 0.125, size: 8, channels: 1, classes: 3}"})
+    for (const int microbatches : {1, 2, 4}) {
+      const auto trained = [&](const std::string& scheme) {
+        Laboratory laboratory(concat("{scheme: ", scheme, ", pipeline.replicas: 2, ",
+                                     "pipeline.microbatches: ", microbatches, ", dataset.train: 40",
+                                     model, "}"));
+        Stages stages = laboratory.plan().stages();
+        train(laboratory.plan(), stages, Execution::Threads);
+        return stages;
+      };
+      const Stages plain = trained("{name: one_f_one_b}");
+      for (const SchemeCase& scheme : schemes_in_pairs())
+        EXPECT_EQ(difference(plain, trained(scheme_text(scheme))), "")
+            << scheme.name << ", " << microbatches << " micro-batches" << model;
     }
 }
 

@@ -141,6 +141,7 @@ TEST(Identities, OneStageOfAnySchemeIsModelParallelism) {
                                "{name: v_half}",
                                "{name: v_min}",
                                "{name: hanayo}",
+                               "{name: dualpipe_v}",
                                "{name: paci}",
                                "{name: lwp}",
                                "{name: features_replay}"})
@@ -152,7 +153,7 @@ TEST(Identities, OneStageOfAnySchemeIsModelParallelism) {
 TEST(Identities, AFlushAfterOneMicroBatchIsModelParallelism) {
   const Learned plain = learned({kCnn, "scheme: {name: model_parallel}"});
   for (const char* scheme : {"gpipe", "one_f_one_b", "interleaved", "zb_h1", "zb_h2", "zb_v",
-                             "v_half", "v_min", "hanayo"})
+                             "v_half", "v_min", "hanayo", "dualpipe_v"})
     EXPECT_EQ(other_bits(plain, learned({kCnn, concat("scheme: {name: ", scheme, "}")})), "")
         << scheme;
 }
@@ -331,7 +332,12 @@ TEST(Identities, ClippingOverTheModelGivesTheSameBitsInEveryExecution) {
         // elsewhere.
         "scheme: {name: zb_v}, pipeline.stages: 6, pipeline.microbatches: 6",
         "scheme: {name: hanayo}, pipeline.stages: 8, pipeline.microbatches: 4",
-        "scheme: {name: v_min}, pipeline.stages: 8, pipeline.microbatches: 8"}) {
+        "scheme: {name: v_min}, pipeline.stages: 8, pipeline.microbatches: 8",
+        "scheme: {name: dualpipe_v}, pipeline.stages: 6, pipeline.microbatches: 6",
+        "scheme: {name: chimera}, pipeline.stages: 4, pipeline.replicas: 2, "
+        "pipeline.microbatches: 2",
+        "scheme: {name: dualpipe}, pipeline.stages: 4, pipeline.replicas: 2, "
+        "pipeline.microbatches: 3"}) {
     Laboratory laboratory(joined({kCnn, shape, kOfModel}));
     expect_same_bits(laboratory, shape);
   }

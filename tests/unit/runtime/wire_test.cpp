@@ -83,6 +83,13 @@ TEST(Wire, GivesTheSameBitsAsOneProcessForEveryScheme) {
   }
 }
 
+TEST(Wire, GivesTheSameBitsWhereReplicasShareWorkers) {
+  for (const SchemeCase& scheme : schemes_in_pairs())
+    expect_as_serial(
+        concat("{scheme: ", scheme_text(scheme),
+               ", pipeline.replicas: 2, pipeline.microbatches: 4, dataset.train: 40}"));
+}
+
 TEST(Wire, GivesTheSameBitsWithReplicasOfPipelines) {
   for (const char* scheme : {"pipedream", "gpipe", "spectrain"})
     expect_as_serial(

@@ -111,6 +111,17 @@ TEST(ActionList, EverySchemeIsReadAsItWasWritten) {
   EXPECT_GT(compared, 300);
 }
 
+TEST(ActionList, ReplicasThatShareWorkersAreReadAsTheyWereWritten) {
+  for (const SchemeCase& each : schemes_in_pairs())
+    for (const int replicas : {2, 4}) {
+      const Schedule schedule =
+          schedule_of(each.name, each.options,
+                      {.stages = 4, .replicas = replicas, .microbatches = 4, .minibatches = 3});
+      EXPECT_EQ(difference(from_text(render_csv(schedule), schedule.shape), schedule), "")
+          << scheme_text(each);
+    }
+}
+
 TEST(ActionList, AFileGoesOnAsItsSchemeDoes) {
   int compared = 0;
   for (const char* name : {"pipedream", "spectrain", "pipeoptim", "pipedream_2bw", "xpipe", "gpipe",

@@ -51,6 +51,21 @@ void expect_whole(const ProvedSchedule& proved, const Schedule& whole) {
   EXPECT_EQ(naive::fault_of_order(whole, whole_order(proved)), "");
 }
 
+TEST(Loops, AreFoundWhereReplicasShareWorkers) {
+  for (const SchemeCase& each : schemes_in_pairs())
+    for (const PipelineShape& shape :
+         {PipelineShape{.stages = 2, .replicas = 2},
+          PipelineShape{.stages = 4, .replicas = 2, .microbatches = 4},
+          PipelineShape{.stages = 4, .replicas = 4, .microbatches = 3}}) {
+      const SchemeReading reading(each.name, each.options);
+      SCOPED_TRACE(concat(each.name, " ", shape.stages, " stages, ", shape.replicas, " replicas"));
+      const ScheduleMaker make = maker(reading, shape);
+      const auto proved = find_loop(make, 151);
+      ASSERT_TRUE(proved);
+      expect_whole(*proved, make(151));
+    }
+}
+
 TEST(Loops, AreFoundInEverySchemeThatRepeats) {
   int found = 0;
   for (const SchemeCase& each : every_scheme())

@@ -45,6 +45,11 @@ std::vector<Schedule> made_right() {
       });
       if (!known) all.push_back(std::move(schedule));
     }
+  for (const SchemeCase& each : schemes_in_pairs())
+    for (const int stages : {2, 4})
+      all.push_back(
+          schedule_of(each.name, each.options,
+                      {.stages = stages, .replicas = 2, .microbatches = 2, .minibatches = 2}));
   for (const char* name : {"gpipe", "pipedream", "interlocking"})
     all.push_back(with_recomputation(
         schedule_of(name, "{}", {.stages = 3, .microbatches = 2, .minibatches = 2}),
@@ -79,6 +84,11 @@ void expect_run_to_its_end(const Schedule& schedule) {
   for (std::size_t w = 0; w < schedule.workers.size(); ++w) {
     double free = 0;
     for (std::size_t i = 0; i < schedule.workers[w].size(); ++i) {
+      if (i > 0 && schedule.workers[w][i - 1].with_next) {  // beside it, and so at the same time
+        EXPECT_EQ(simulation.spans[w][i].begin, simulation.spans[w][i - 1].begin);
+        EXPECT_EQ(simulation.spans[w][i].end, free);
+        continue;
+      }
       const Span& span = simulation.spans[w][i];
       const ActionPlace input = index.input_of(schedule.workers[w][i]);
       const double made =
@@ -218,6 +228,26 @@ void expect_number_refused(int Action::*number,
           schedule.workers[worker][index].*number += step;
         },
         concerns);
+}
+
+/// Of those that stay a forward beside another pass's backward, some wait for each other.
+TEST(Mutation, AnActionBesideTheNextIsRefusedUnlessBothAreAPairThatCanBegin) {
+  const Change pair = [](Schedule& schedule, std::size_t worker, std::size_t index) {
+    schedule.workers[worker][index].with_next = true;
+  };
+  const Tried tried = try_everywhere(pair, any);
+  EXPECT_GT(tried.refused, 0);
+  EXPECT_GT(tried.accepted, 0);
+  expect_change_refused(pair, [](const Action& each) { return each.kind != ActionKind::Forward; });
+}
+
+TEST(Mutation, APairInTurnIsRightToo) {
+  const Change part = [](Schedule& schedule, std::size_t worker, std::size_t index) {
+    schedule.workers[worker][index].with_next = false;
+  };
+  const Tried tried = try_everywhere(part, any);
+  EXPECT_GT(tried.accepted, 0);
+  EXPECT_EQ(tried.refused, 0);
 }
 
 TEST(Mutation, ALostPassIsMissed) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <random>
 #include <set>
 
@@ -40,11 +41,14 @@ std::string described(const PipelineShape& shape) {
 /// Calls `check` with schedules of random shapes; shapes a scheme says it cannot run are left out.
 template <class Check>
 void for_random_schedules(const Check& check) {
-  for (const SchemeCase& each : every_scheme()) {
+  std::vector<SchemeCase> cases = every_scheme();
+  std::ranges::copy(schemes_in_pairs(), std::back_inserter(cases));
+  for (const SchemeCase& each : cases) {
     std::mt19937 random(7);
     int ran = 0;
     for (int i = 0; i < kShapesPerScheme; ++i) {
-      const PipelineShape shape = random_shape(random);
+      PipelineShape shape = random_shape(random);
+      if (runs_in_pairs(each.name)) shape = shape_for_pairs(shape);
       SCOPED_TRACE(concat(each.name, " ", each.options, ": ", described(shape)));
       try {
         check(schedule_of(each.name, each.options, shape));
@@ -88,12 +92,14 @@ TEST(EveryScheme, IsTheSameScheduleEachTime) {
   }
 }
 
+/// Of replicas that share workers, every pair.
 TEST(EveryScheme, GivesReplicasTheSameWork) {
   for_random_schedules([](const Schedule& schedule) {
     const auto each = static_cast<std::size_t>(schedule.shape.workers_per_replica());
+    const int sharing = schedule.shape.replica_placement.empty() ? 1 : 2;
     for (std::size_t w = each; w < schedule.workers.size(); ++w) {
       std::vector<Action> work = schedule.workers[w];
-      for (Action& action : work) action.replica = 0;
+      for (Action& action : work) action.replica %= sharing;
       ASSERT_EQ(work, schedule.workers[w % each]);
     }
   });

@@ -65,12 +65,18 @@ inline std::vector<std::string> texts_of(const OptionInfo& info) {
   return texts;
 }
 
-/// Every registered scheme with every combination of its options that is not refused, except
-/// csv_schedule, which has only the shape of its file.
-inline std::vector<SchemeCase> every_scheme() {
+/// Whether pairs of replicas of the scheme share workers, so that it needs even numbers of replicas
+/// and stages.
+inline bool runs_in_pairs(const std::string& name) {
+  return !SchemeReading(name, "{}").scheme->replica_placement(2, 2).empty();
+}
+
+/// Every registered scheme that does or does not run in pairs of replicas, with every combination
+/// of its options that is not refused; without csv_schedule, which has only the shape of its file.
+inline std::vector<SchemeCase> schemes_in_pairs(bool in_pairs = true) {
   std::vector<SchemeCase> cases;
   for (const std::string& name : Registry<Scheme>::instance().names()) {
-    if (name == "csv_schedule") continue;
+    if (name == "csv_schedule" || runs_in_pairs(name) != in_pairs) continue;
     std::vector<std::string> texts{""};
     for (const OptionInfo& info : declared_options(name)) {
       std::vector<std::string> longer;
@@ -85,6 +91,19 @@ inline std::vector<SchemeCase> every_scheme() {
         cases.push_back({name, options});
   }
   return cases;
+}
+
+/// The schemes that run with any number of replicas: all but schemes_in_pairs() and csv_schedule.
+inline std::vector<SchemeCase> every_scheme() {
+  return schemes_in_pairs(false);
+}
+
+/// The shape with even numbers of stages and replicas, and nothing placed.
+inline PipelineShape shape_for_pairs(PipelineShape shape) {
+  shape.stages += shape.stages % 2;
+  shape.replicas += shape.replicas % 2;
+  shape.placement.clear();
+  return shape;
 }
 
 /// The scheme's options with `name: …` before them.

@@ -4,7 +4,8 @@
 times.csv has the measured processor seconds of every test, and they alone decide its tier. A test is what ctest lists or,
 in the executables of GoogleTest, a case. `tools/test` calls this program, see there.
 
-    tests/tiers.py --rewrite    puts what the last runs measured into times.csv
+    tests/tiers.py --rewrite          puts what the last runs measured into times.csv
+    tests/tiers.py --slow EXECUTABLE  names its cases that take a second, as a part of a filter of GoogleTest
 """
 
 import argparse
@@ -246,10 +247,13 @@ def main():
     parser.add_argument("--part", metavar="COMMIT", help="besides, the part of --all that is this commit's turn")
     parser.add_argument("-R", metavar="NAME", help="the tests whose names match this regular expression")
     parser.add_argument("--rewrite", action="store_true", help="put what was measured into tests/times.csv, and run nothing")
+    parser.add_argument("--slow", metavar="EXECUTABLE", help="name its cases that are not quick, and run nothing")
     parser.add_argument("--began", type=float, default=time.time(), help=argparse.SUPPRESS)
     options, for_ctest = parser.parse_known_args()
     if options.rewrite:
         return rewrite()
+    if options.slow:
+        return print(":".join(slow_cases(table(), options.slow, QUICK)))
     times, found = table(), entries()
     tier = ALL if options.all or options.R else QUICK if options.quick else DEFAULT
     parallel = ["--parallel", str(1 + max(2, min(8, os.cpu_count() or 2)))]

@@ -103,8 +103,10 @@ class Stability(harness.EndToEnd):
             if name == "csv_schedule":
                 continue
             stages = 1 if name == "data_parallel" else 2
-            self.write("x.yaml", changed(EXPERIMENT_FILE, {"scheme": {"name": name}, "pipeline.stages": stages,
-                                                            "pipeline.microbatches": 2}))
+            shape = {"pipeline.stages": stages, "pipeline.microbatches": 2}
+            if name in ("chimera", "dualpipe"):
+                shape["pipeline.replicas"] = 2
+            self.write("x.yaml", changed(EXPERIMENT_FILE, {"scheme": {"name": name}} | shape))
             for stage in json.loads(self.stability("--format", "json").out)["stages"]:
                 self.assertGreater(stage["edge"], 0, name)
 

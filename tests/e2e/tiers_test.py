@@ -52,6 +52,14 @@ class Table(unittest.TestCase):
         self.assertEqual(tiers.gtest_filter(times, "some_tests", tiers.DEFAULT), "*-A.C")
         self.assertEqual(tiers.gtest_filter(times, "some_tests", tiers.ALL), "")
 
+    def test_sanitizers_as_a_part_leave_out_what_is_not_quick(self):
+        done = subprocess.run(
+            [sys.executable, "-B", TESTS / "tiers.py", "--slow", "lab_tests"], capture_output=True, text=True, check=True
+        )
+        slow = tiers.slow_cases(tiers.table(), "lab_tests", tiers.QUICK)
+        self.assertGreater(len(slow), 0)
+        self.assertEqual(done.stdout, ":".join(slow) + "\n")
+
     def test_a_test_past_its_tier_is_named(self):
         times = {"short": 3, "some_tests/A.B": 2, "some_tests": 500}
         spent = {"short": 91, "some_tests/A.B": 2, "some_tests/New.Case": 1.5, "some_tests": 500, "new": 95, "small": 5}

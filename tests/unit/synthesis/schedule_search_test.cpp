@@ -174,18 +174,19 @@ TEST(ScheduleSearch, RefusesLimitsThatLeaveNoRoom) {
 TEST(ScheduleSearch, LeavesOutWhatStopsWhereMessagesAreTakenInOrder) {
   Hardware hardware = ideal_hardware(2);
   hardware.receives = Receives::Rendezvous;
-  const auto searched = [&](int microbatches, const std::vector<int>& placement) {
+  const auto searched = [&](int microbatches, const std::vector<int>& placement, double live) {
     return search_schedule({.stages = 4,
                             .microbatches = microbatches,
                             .minibatches = kMinibatches,
                             .placement = placement},
-                           alike(4, 1, 1, 1), hardware, {.live = 8}, kShort);
+                           alike(4, 1, 1, 1), hardware, {.live = live}, kShort);
   };
-  const SearchedSchedule looped = searched(4, {0, 1, 0, 1});
+  const SearchedSchedule looped = searched(4, {0, 1, 0, 1}, 8);
   EXPECT_EQ(looped.built_in, "interleaved");
   EXPECT_NO_THROW(simulate(looped.schedule, alike(4, 1, 1, 1), hardware));
+  EXPECT_EQ(searched(8, {0, 1, 1, 0}, 5).built_in, "dualpipe_v") << "of all of a V";
   try {
-    searched(8, {0, 1, 1, 0});
+    searched(8, {0, 1, 1, 0}, 3);
     FAIL() << "all that is tried stops";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Schedule);

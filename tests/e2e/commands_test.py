@@ -5,6 +5,7 @@ import json
 import pathlib
 import re
 import subprocess
+import textwrap
 import xml.etree.ElementTree
 
 import harness
@@ -131,7 +132,7 @@ class Commands(harness.EndToEnd):
                 example = page.rsplit("\nExample\n", 1)[1]
                 if kind in ("scheme", "optimizer", "loss"):
                     needs = {"output": QUADRATIC, "mse": REAL, "l1": REAL}.get(name, "") if kind == "loss" else ""
-                    self.write("x.yaml", example.strip() + "\n" + needs)
+                    self.write("x.yaml", textwrap.dedent(example).strip() + "\n" + needs)
                     self.pipewright("check", "x.yaml")
                 if "Required" in page or ": required" in page:
                     self.assertRegex(example, r"\w+: path/to/\w+")

@@ -2,6 +2,7 @@
 // `pipewright describe`: explains a part with its options and an example line of YAML.
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 
 #include "core/base/error.h"
 #include "core/base/wording.h"
@@ -54,12 +55,19 @@ constexpr const char* kClaimsExample =
     "claims: [{say: PipeDream learns less than GPipe, less: [{scheme.name: pipedream}, "
     "{scheme.name: gpipe}]}]";
 
+/// The part with its default options.
 template <class Part>
-std::string remark_of(const std::string& name) {
+std::unique_ptr<Part> default_part(const std::string& name) {
   Problems problems;
   const Value nothing = Value::mapping();
   Options options(&nothing, "part", problems);
-  return Registry<Part>::instance().find(name)->make(options)->remark();
+  return Registry<Part>::instance().find(name)->make(options);
+}
+
+/// What an experiment with this scheme needs besides: those whose replicas share workers need two.
+std::string shape_for(const std::string& scheme) {
+  const bool shares = !default_part<Scheme>(scheme)->replica_placement(2, 2).empty();
+  return shares ? "\n  pipeline: {stages: 2, replicas: 2}" : "";
 }
 
 /// A remark on the folder of a data set whose default is in "~/data"; "" for others.
@@ -76,9 +84,9 @@ std::string data_remark(const std::vector<OptionInfo>& options) {
 
 std::string remark_on(const PartKind& kind, const std::string& name,
                       const std::vector<OptionInfo>& options) {
-  if (kind.name == "scheme") return remark_of<Scheme>(name);
-  if (kind.name == "optimizer") return remark_of<Optimizer>(name);
-  if (kind.name == "gradient_rule") return remark_of<GradientRule>(name);
+  if (kind.name == "scheme") return default_part<Scheme>(name)->remark();
+  if (kind.name == "optimizer") return default_part<Optimizer>(name)->remark();
+  if (kind.name == "gradient_rule") return default_part<GradientRule>(name)->remark();
   return data_remark(options);
 }
 
@@ -154,6 +162,7 @@ void describe_part(const PartKind& kind, const std::string& name) {
   const std::vector<OptionInfo> options =
       has_options ? part_options(kind.name, name) : std::vector<OptionInfo>();
   std::string example = concat(kind.name, ": ", example_line(name, options));
+  if (kind.name == "scheme") example += shape_for(name);
   if (kind.name == "codec")
     example = concat("pipeline: {compression: ", example_line(name, options), "}");
   if (!has_options) example = concat("metrics: [", name, "]");

@@ -84,12 +84,15 @@ class TraceWriter {
     const std::vector<Action>& actions = schedule_.workers[as_size(worker_)];
     for (std::size_t i = 0; i < actions.size(); ++i) {
       const Action& action = actions[i];
+      // A fused pair begins with the inputs of both, so its first node has the time of the pair.
+      const bool second = i > 0 && is_fused_pair(actions, i - 1);
       std::vector<std::uint64_t> after = before_;
-      if (const std::optional<std::uint64_t> received = receive(action)) after.push_back(*received);
+      if (!second) receive(action, after);
+      if (is_fused_pair(actions, i)) receive(actions[i + 1], after);
       if (action.kind == ActionKind::Reduce && schedule_.shape.replicas > 1)
         reduce(action);
       else
-        before_ = {compute(action, i, after)};
+        before_ = {compute(action, second ? 0 : duration_of(i), after)};
       send(action);
     }
     return std::move(out_);
@@ -133,11 +136,14 @@ class TraceWriter {
     return attributes;
   }
 
-  std::uint64_t compute(const Action& action, std::size_t position,
-                        const std::vector<std::uint64_t>& after) {
+  std::int64_t duration_of(std::size_t position) const {
     const Span& span = simulated_.simulation.spans[as_size(worker_)][position];
-    return add(name_of(action), NodeType::Compute,
-               microseconds(span.end) - microseconds(span.begin), after, of(action));
+    return microseconds(span.end) - microseconds(span.begin);
+  }
+
+  std::uint64_t compute(const Action& action, std::int64_t duration,
+                        const std::vector<std::uint64_t>& after) {
+    return add(name_of(action), NodeType::Compute, duration, after, of(action));
   }
 
   /// The message that an action makes for a stage of another worker.
@@ -173,16 +179,17 @@ class TraceWriter {
     return message.from == message.to ? std::nullopt : std::optional(message);
   }
 
-  /// Receives the action's input if another worker sends it. Receives wait for nothing, unless the
-  /// hardware says that they are posted one at a time.
-  std::optional<std::uint64_t> receive(const Action& action) {
+  /// Receives the action's input if another worker sends it, and adds that to what the action
+  /// waits for. Receives wait for nothing, unless the hardware says that they are posted one at a
+  /// time: then for all that is waited for already.
+  void receive(const Action& action, std::vector<std::uint64_t>& after) {
     const ActionPlace maker = index_.input_of(action);
-    if (maker == kNowhere || maker.first == worker_) return {};
+    if (maker == kNowhere || maker.first == worker_) return;
     const std::optional<Message> message = message_of(at(maker));
     PIPEWRIGHT_CHECK(message.has_value(), "an input of another worker is a message");
     const bool in_turn = simulated_.hardware.receives == Receives::Rendezvous;
-    return add(concat("receive ", name_of(at(maker))), NodeType::Receive, 0,
-               in_turn ? before_ : std::vector<std::uint64_t>(), message->attributes());
+    after.push_back(add(concat("receive ", name_of(at(maker))), NodeType::Receive, 0,
+                        in_turn ? after : std::vector<std::uint64_t>(), message->attributes()));
   }
 
   void send(const Action& action) {

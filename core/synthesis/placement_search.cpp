@@ -22,16 +22,11 @@ constexpr std::size_t kMostPlacements = 20000;  // whose bounds are looked at
 constexpr std::int64_t kShare = 1000;           // of the tries, of one placement among many
 constexpr int kMostChanges = 400;               // of a placement among too many
 
-/// Stage s on worker s mod p; up to the last worker and down again; equal runs of stages.
-std::vector<Placement> usual_placements(int stages, int workers) {
-  std::vector<Placement> usual(3);
-  for (int stage = 0; stage < stages; ++stage) {
-    const int place = stage % (2 * workers);
-    usual[0].push_back(stage % workers);
-    usual[1].push_back(place < workers ? place : 2 * workers - 1 - place);
-    usual[2].push_back(stage * workers / stages);
-  }
-  return usual;
+/// Equal runs of stages.
+Placement run_placement(int stages, int workers) {
+  Placement placement;
+  for (int stage = 0; stage < stages; ++stage) placement.push_back(stage * workers / stages);
+  return placement;
 }
 
 /// Adds the placements that begin like `begun`; false if there are more than `most`.
@@ -100,7 +95,8 @@ class PlacementSearch {
   }
 
   PlacedSchedule run() {
-    for (const Placement& usual : usual_placements(shape_.stages, workers_)) try_one(usual);
+    for (const auto usual : {round_placement, folded_placement, run_placement})
+      try_one(usual(shape_.stages, workers_));
     const std::vector<Placement> all = every_placement();
     placed_.placements = static_cast<std::int64_t>(all.size());
     if (all.empty())
@@ -150,7 +146,8 @@ class PlacementSearch {
       placed_.found = std::move(found);
       placed_.placement = placement;
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::Experiment) throw;
+      const bool stops = error.kind() == ErrorKind::Schedule;  // where messages come in order
+      if (!stops && error.kind() != ErrorKind::Experiment) throw;
       if (refusal_ == nullptr) refusal_ = std::current_exception();
       prove(bound_of(placement));  // infinite, unless a schedule may exist that was not found
     }
@@ -242,6 +239,20 @@ class PlacementSearch {
 };
 
 }  // namespace
+
+std::vector<int> round_placement(int stages, int workers) {
+  Placement placement;
+  for (int stage = 0; stage < stages; ++stage) placement.push_back(stage % workers);
+  return placement;
+}
+
+std::vector<int> folded_placement(int stages, int workers) {
+  Placement placement = round_placement(stages, workers);
+  for (int stage = 0; stage < stages; ++stage)
+    if (int& worker = placement[as_size(stage)]; stage / workers % 2 == 1)
+      worker = workers - 1 - worker;
+  return placement;
+}
 
 std::vector<std::vector<int>> placements_of(int stages, int workers, std::size_t most) {
   std::vector<Placement> all;

@@ -22,6 +22,11 @@ struct PlacedSchedule {
   std::int64_t searched = 0;  ///< placements for which a schedule was looked for
 };
 
+/// Stage s on worker s mod p, round after round.
+std::vector<int> round_placement(int stages, int workers);
+/// Up to the last worker and down again, as often as there are stages.
+std::vector<int> folded_placement(int stages, int workers);
+
 /// The placements that give each of the workers a stage: stage 0 is on worker 0, and a stage is on
 /// the next new worker or on one that has a stage already, so that none is there twice with other
 /// numbers of its workers. {} if there are more than `most`.

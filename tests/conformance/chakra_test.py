@@ -152,6 +152,8 @@ SCHEMES = [
     ("one_f_one_b", {"stages": 4, "microbatches": 6, "replicas": 2}),
     ("interleaved", {"stages": 4, "microbatches": 4, "placement": [0, 1, 0, 1]}),
     ("zb_v", {"stages": 4, "microbatches": 4}),
+    ("dualpipe", {"stages": 4, "microbatches": 6, "replicas": 2}),
+    ("dualpipe_v", {"stages": 4, "microbatches": 6}),
     ("pipedream", {"stages": 4}),
     ("interlocking", {"stages": 4}),
 ]

@@ -78,13 +78,7 @@ std::vector<int> placement(const std::string& kind, int stages, int workers) {
   if (kind != kFree && stages % workers != 0)
     refuse(concat("--workers is ", workers, ", of which ", counted(stages, "stage"),
                   " cannot have equally many each; expected a divisor of ", stages));
-  std::vector<int> all;
-  for (int stage = 0; stage < stages; ++stage) {
-    const int place = stage % (2 * workers);
-    const bool down = kind == "v" && place >= workers;
-    all.push_back(down ? 2 * workers - 1 - place : stage % workers);
-  }
-  return all;
+  return kind == "v" ? folded_placement(stages, workers) : round_placement(stages, workers);
 }
 
 /// Where mini-batches overlap, S + 1 of them repeat themselves; a pipeline is full with no more

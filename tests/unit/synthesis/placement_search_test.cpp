@@ -89,6 +89,23 @@ TEST(PlacementSearch, ImprovesPlacementsOfWhichThereAreTooMany) {
             search_schedule(loop, costs, ideal_hardware(4), {}, short_search).pace.seconds);
 }
 
+TEST(PlacementSearch, GoesOnWhereAllSchedulesOfAPlacementStop) {
+  // In program order all that is tried for a V stops, and what is tried for a loop does not.
+  Hardware hardware = ideal_hardware(2);
+  hardware.receives = Receives::Rendezvous;
+  const PipelineShape shape = straight(4, 8, 24);
+  PipelineShape folded = shape;
+  folded.placement = {0, 1, 1, 0};
+  const ScheduleLimits limits{.live = 3};
+  EXPECT_THROW(search_schedule(folded, alike(4, 1, 1, 1), hardware, limits,
+                               {.tries = 2000, .exact_steps = 2000}),
+               Error);
+  const PlacedSchedule placed =
+      search_placements(shape, 2, alike(4, 1, 1, 1), hardware, limits, kFew);
+  EXPECT_NE(placed.placement, folded.placement);
+  EXPECT_NO_THROW(simulate(placed.found.schedule, alike(4, 1, 1, 1), hardware));
+}
+
 TEST(PlacementSearch, RefusesMoreWorkersThanStages) {
   EXPECT_THROW(search_placements(straight(2, 1, 24), 3, alike(2, 1, 1, 1), ideal_hardware(3), {}),
                Error);

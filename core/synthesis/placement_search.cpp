@@ -273,13 +273,11 @@ PlacedSchedule search_placements(PipelineShape shape, int workers, std::span<con
 }
 
 std::string placement_text(const PlacedSchedule& placed) {
-  const std::string searched = counted(placed.searched, "placement");
-  return concat(
-      "placement ", list_text(placed.placement), ", the best of ", searched,
-      placed.placements == 0
-          ? std::string(", and there are too many to look at all")
-          : concat(" that might be, of ", grouped_text(static_cast<double>(placed.placements))),
-      "\n");
+  const std::string all = placed.placements == 0
+                              ? std::string("too many to look at all")
+                              : grouped_text(static_cast<double>(placed.placements));
+  return concat("placement ", list_text(placed.placement), ", the best of ", placed.searched,
+                " that were searched, of ", all, "\n");
 }
 
 }  // namespace pipewright

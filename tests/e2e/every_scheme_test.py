@@ -206,6 +206,8 @@ def shape_of(scheme, stages, replicas):
         shape = {"pipeline.stages": 1, "pipeline.replicas": stages * replicas}
     if scheme == "csv_schedule":
         shape["pipeline.stages"] = 4
+    if scheme == "amdp":  # half as many replicas as stages on the same workers
+        shape = {"pipeline.stages": 4, "pipeline.replicas": 2 * replicas}
     if scheme in ("chimera", "dualpipe"):  # two replicas on as many workers as one has stages
         shape = {"pipeline.stages": stages + stages % 2, "pipeline.replicas": 2 * replicas}
     changes = CASES[scheme] | shape

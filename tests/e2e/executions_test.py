@@ -14,6 +14,12 @@ ZBV = pathlib.Path(__file__).resolve().parents[1] / "golden/schedule/pytorch_zbv
 
 # Every scheme in the shapes in which it differs from the others.
 CASES = {
+    "amdp": {
+        "scheme": {"name": "amdp"},
+        "pipeline.stages": 4,
+        "pipeline.replicas": 2,
+        "pipeline.microbatches": 2,
+    },
     "chimera": {
         "scheme": {"name": "chimera"},
         "pipeline.stages": 4,

@@ -27,6 +27,7 @@ HEADINGS = ["Weights", "Costs", "What the program says", "Published", "The autho
 OF_A_FILE = {"csv_schedule"}  # whose weights and costs a file decides
 SHARE_TOLERANCE = 1e-9  # seconds are sums of whole numbers, exact in double; a share is one division of two of them
 EDGE_TOLERANCE = 1e-6  # relative; the program searches an edge by halving to less, and prints four digits
+STAGES_OF = {"amdp": (4, 8)}  # of a scheme that does not run in any number of stages
 MANY = 12  # micro-batches: twice the most stages, and a multiple of one, two and three workers
 
 
@@ -100,6 +101,8 @@ class SchemePages(harness.EndToEnd):
         widths = [64, *[16] * (stages - 1), 10]
         changes = {"scheme": scheme, "pipeline.stages": stages, "pipeline.microbatches": microbatches, "model.widths": widths,
                    "loader.batch_size": 4 * MANY}
+        if name == "amdp":
+            changes["pipeline.replicas"] = stages // 2
         return [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
 
     def with_formulas(self):
@@ -111,7 +114,7 @@ class SchemePages(harness.EndToEnd):
             table = equations.rows(text_of(name), "Weights")
             self.assertEqual("", table[0][0] if table else None, f"{name}: the first row is not of the defaults")
             for options, row in table:
-                for stages in (2, 4, 6) if own > 1 else (1,):
+                for stages in STAGES_OF.get(name, (2, 4, 6)) if own > 1 else (1,):
                     for microbatches in {micro, MANY}:
                         if name != "pipedream_2bw" or microbatches >= stages:
                             with self.subTest(name, options=options, stages=stages, microbatches=microbatches):
@@ -136,7 +139,7 @@ class SchemePages(harness.EndToEnd):
             own, micro = self.shape(name)
             shapes = [(own, micro)]
             if own > 1:
-                shapes += [(stages, 1 if micro == 1 else MANY) for stages in (2, 6)]
+                shapes += [(stages, 1 if micro == 1 else MANY) for stages in STAGES_OF.get(name, (2, 6))]
             table = equations.rows(text_of(name), "Costs")
             self.assertEqual("", table[0][0] if table else None, f"{name}: the first row is not of the defaults")
             for options, row in table:

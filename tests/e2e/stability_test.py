@@ -102,9 +102,9 @@ class Stability(harness.EndToEnd):
             name = scheme.split()[0]
             if name == "csv_schedule":
                 continue
-            stages = 1 if name == "data_parallel" else 2
+            stages = {"data_parallel": 1, "amdp": 4}.get(name, 2)
             shape = {"pipeline.stages": stages, "pipeline.microbatches": 2}
-            if name in ("chimera", "dualpipe"):
+            if name in ("amdp", "chimera", "dualpipe"):
                 shape["pipeline.replicas"] = 2
             self.write("x.yaml", changed(EXPERIMENT_FILE, {"scheme": {"name": name}} | shape))
             for stage in json.loads(self.stability("--format", "json").out)["stages"]:

@@ -64,7 +64,7 @@ class Start(harness.EndToEnd):
             scheme = {"name": line.split()[0]}
             if not line.startswith(" ") or scheme["name"] == "csv_schedule":
                 continue
-            shared = scheme["name"] in ("chimera", "dualpipe")  # two replicas on the same workers
+            shared = scheme["name"] in ("amdp", "chimera", "dualpipe")  # two replicas on the same workers
             experiment = changed(MLP, {"scheme": scheme, "pipeline.microbatches": 4, "pipeline.replicas": 1 + shared})
             if scheme["name"] == "data_parallel":
                 experiment["pipeline"] = {"replicas": 2}

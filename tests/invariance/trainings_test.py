@@ -31,8 +31,8 @@ ASYNCHRONOUS = {
     "spectrain": {},
     "xpipe": {},
 }
-# The last seven place several stages on each worker themselves; e2e_every_scheme compares their executions.
-ELSEWHERE = {"data_parallel", "csv_schedule", "chimera", "dualpipe", "dualpipe_v", "hanayo", "v_half", "v_min", "zb_v"}
+# The last eight place several stages on each worker themselves; e2e_every_scheme compares their executions.
+ELSEWHERE = {"data_parallel", "csv_schedule", "amdp", "chimera", "dualpipe", "dualpipe_v", "hanayo", "v_half", "v_min", "zb_v"}
 # Of these the values follow from whole mini-batches; gradient_alignment and mismatch look at one part of one.
 WHOLE = ["weight_gap", "delay_alignment", "norms"]
 SHARPNESS = {"name": "sharpness", "every": 4, "samples": 24, "tolerance": 1e-10}

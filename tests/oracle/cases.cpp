@@ -131,6 +131,8 @@ void choose_model(Experiment& experiment, int stages, Random& random) {
 
 int choose_stages(const std::string& scheme, Random& random) {
   if (scheme == "data_parallel") return 1;
+  if (scheme == "amdp") return random.one_of<int>({4, 4, 8});
+  if (one_of(scheme, {"chimera", "dualpipe"})) return random.one_of<int>({2, 4, 6});
   if (one_of(scheme, {"model_parallel", "gpipe", "one_f_one_b", "interleaved", "zb_h1", "zb_h2",
                       "zb_v", "v_half", "v_min", "hanayo", "dualpipe_v"}))
     return random.integer(1, 5);
@@ -143,20 +145,28 @@ int choose_microbatches(const Experiment& experiment, Random& random) {
   const SchemeOptions& scheme = experiment.scheme;
   if (one_of(scheme.name, {"data_parallel", "model_parallel"}) || scheme.vertical_sync) return 1;
   if (scheme.name == "pipedream_2bw") return experiment.stages() + random.integer(0, 2);
+  if (scheme.name == "amdp") return random.one_of<int>({2, 4, 6});
   if (scheme.name == "interleaved") {  // whole rounds
     const int workers = (experiment.stages() + scheme.chunks - 1) / scheme.chunks;
     return random.one_of<int>({1, workers, 2 * workers});
   }
   if (one_of(scheme.name, {"gpipe", "one_f_one_b", "xpipe", "zb_h1", "zb_h2", "zb_v", "v_half",
-                           "v_min", "hanayo", "dualpipe_v", "paci"}))
+                           "v_min", "hanayo", "dualpipe_v", "chimera", "dualpipe", "paci"}))
     return random.integer(1, 5);
   return random.one_of<int>({1, 1, 1, 1, 2, 3});
+}
+
+/// Of data parallelism, and of schemes whose replicas share workers.
+int choose_replicas(const std::string& scheme, int stages, int number) {
+  if (scheme == "data_parallel") return 1 + number % 4;
+  if (scheme == "amdp") return stages / 2;
+  return one_of(scheme, {"chimera", "dualpipe"}) ? 2 : 1;
 }
 
 /// Few mini-batches, so that some pipes are never full; a short last one where it still has enough
 /// samples.
 void choose_samples(Experiment& experiment, Random& random) {
-  const int parts = std::max(experiment.microbatches, experiment.replicas);
+  const int parts = experiment.microbatches * experiment.replicas;
   experiment.batch_size = std::max(random.integer(4, 9), parts);
   experiment.train_samples = experiment.batch_size * random.integer(3, 8);
   if (random.once_in(2)) {
@@ -198,7 +208,7 @@ Experiment make(const std::string& scheme, int number) {
   choose_model(e, stages, random);
   e.scheme = scheme_options(scheme, number, stages, random);
   e.microbatches = choose_microbatches(e, random);
-  e.replicas = scheme == "data_parallel" ? 1 + number % 4 : 1;
+  e.replicas = choose_replicas(scheme, stages, number);
   choose_samples(e, random);
   e.epochs = random.integer(2, 3);
   e.drain_each_epoch = !random.once_in(4);

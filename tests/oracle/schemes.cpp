@@ -61,6 +61,13 @@ Readings newest(const Place& p) {
   return {{p.n_F}, {p.t}};
 }
 
+/// F = W^(t), but for the first two micro-batches of a mini-batch at the first stage, which are on
+/// their way before the update: W^(t−1). B = W^(t).
+Readings amdp(const Place& p) {
+  const bool early = p.k == 0 && p.f % p.M < 2;
+  return {{early ? std::max(0, p.t - 1) : p.t}, {p.t}};
+}
+
 /// T steps ahead of W^(n_F) in both passes: T = horizon · (t − n_F), rounded, or the horizon.
 Readings lwp(const SchemeOptions& scheme, const Place& p) {
   const double unit = scheme.horizon_in_steps ? 1.0 : p.t - p.n_F;
@@ -142,10 +149,11 @@ Readings readings(const Experiment& experiment, int stage, int minibatch, int mi
   const Place p = place(experiment, stage, minibatch, microbatch);
   for (const char* exact :
        {"data_parallel", "model_parallel", "gpipe", "one_f_one_b", "interlocking", "interleaved",
-        "zb_h1", "zb_h2", "zb_v", "v_half", "v_min", "hanayo", "dualpipe_v"})
+        "zb_h1", "zb_h2", "zb_v", "v_half", "v_min", "hanayo", "dualpipe_v", "chimera", "dualpipe"})
     if (scheme.name == exact) return latest(p);
   if (scheme.name == "pipedream") return pipedream(scheme, p);
   if (scheme.name == "paci" || replays(experiment)) return newest(p);
+  if (scheme.name == "amdp") return amdp(p);
   if (scheme.name == "lwp") return lwp(scheme, p);
   if (scheme.name == "pipedream_2bw") return pipedream_2bw(p);
   if (scheme.name == "spectrain") return spectrain(scheme, p);

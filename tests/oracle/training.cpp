@@ -82,11 +82,16 @@ class Training {
     const int samples = std::min(experiment_.batch_size, experiment_.train_samples - first);
     for (Stage& stage : stages_) stage.gradient = zeros_like(stage.versions.back().weights);
     result_.losses.emplace_back(experiment_.has_heads() ? stages_.size() : 1, 0.0);
-    for (int j = 0; j < experiment_.microbatches; ++j)
-      pass(minibatch - filled_at_, j,
-           experiment_.microbatch_sizes == "even"
-               ? cut(first, samples, experiment_.microbatches, j)
-               : chunk(first, samples, experiment_.microbatches, j));
+    for (int replica = 0; replica < experiment_.replicas; ++replica) {
+      const Part own = cut(first, samples, experiment_.replicas, replica);
+      for (int j = 0; j < experiment_.microbatches; ++j) {
+        Part part = experiment_.microbatch_sizes == "even"
+                        ? cut(own.first, own.rows, experiment_.microbatches, j)
+                        : chunk(own.first, own.rows, experiment_.microbatches, j);
+        part.samples = samples;
+        pass(minibatch - filled_at_, j, part);
+      }
+    }
     const double lr = learning_rate(experiment_, minibatch);
     double model_square = 0;
     for (const Stage& stage : stages_) model_square += square_of(stage.gradient);

@@ -110,11 +110,12 @@ std::vector<Case> every_case() {
     const std::string options = chosen_options({scheme.name, scheme.options});
     for (const Form& form : all_forms) add(cases, scheme, options, form);
   }
-  for (const SchemeCase& scheme : schemes_in_pairs())
+  for (const SchemeCase& scheme : schemes_that_share_workers())
     for (Form form : all_forms) {
       const bool odd = form.shape.stages % 2 != 0 || form.shape.replicas == 3;
       if (odd || !form.shape.placement.empty()) continue;
       form.shape.replicas = 2;
+      if (shape_that_shares(scheme.name, form.shape) != form.shape) continue;
       add(cases, scheme, chosen_options({scheme.name, scheme.options}), form);
     }
   add_csv_schedules(cases);

@@ -64,10 +64,13 @@ std::unique_ptr<Part> default_part(const std::string& name) {
   return Registry<Part>::instance().find(name)->make(options);
 }
 
-/// What an experiment with this scheme needs besides: those whose replicas share workers need two.
+/// What an experiment with this scheme needs besides: those whose replicas share workers need two,
+/// of two stages or more.
 std::string shape_for(const std::string& scheme) {
-  const bool shares = !default_part<Scheme>(scheme)->replica_placement(2, 2).empty();
-  return shares ? "\n  pipeline: {stages: 2, replicas: 2}" : "";
+  for (const int stages : {2, 4})
+    if (!default_part<Scheme>(scheme)->replica_placement(stages, 2).empty())
+      return concat("\n  pipeline: {stages: ", stages, ", replicas: 2}");
+  return {};
 }
 
 /// A remark on the folder of a data set whose default is in "~/data"; "" for others.

@@ -64,7 +64,7 @@ TEST(Executions, LearnTheSameBitsWhetherBackwardsAreSplitAndStagesInterleaved) {
 }
 
 TEST(Executions, GiveTheSameBitsWhereReplicasShareWorkers) {
-  for (const SchemeCase& scheme : schemes_in_pairs())
+  for (const SchemeCase& scheme : schemes_that_share_workers())
     for (const int replicas : {2, 4}) {
       Laboratory laboratory(concat("{scheme: ", scheme_text(scheme), ", pipeline.replicas: ",
                                    replicas, ", pipeline.microbatches: 2, dataset.train: 40}"));
@@ -86,9 +86,9 @@ TEST(Executions, LearnTheBitsOfDataParallelismWhereReplicasShareWorkers) {
         return stages;
       };
       const Stages plain = trained("{name: one_f_one_b}");
-      for (const SchemeCase& scheme : schemes_in_pairs())
-        EXPECT_EQ(difference(plain, trained(scheme_text(scheme))), "")
-            << scheme.name << ", " << microbatches << " micro-batches" << model;
+      for (const char* scheme : {"{name: chimera}", "{name: dualpipe}"})
+        EXPECT_EQ(difference(plain, trained(scheme)), "")
+            << scheme << ", " << microbatches << " micro-batches" << model;
     }
 }
 

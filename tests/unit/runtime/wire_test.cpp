@@ -84,7 +84,7 @@ TEST(Wire, GivesTheSameBitsAsOneProcessForEveryScheme) {
 }
 
 TEST(Wire, GivesTheSameBitsWhereReplicasShareWorkers) {
-  for (const SchemeCase& scheme : schemes_in_pairs())
+  for (const SchemeCase& scheme : schemes_that_share_workers())
     expect_as_serial(
         concat("{scheme: ", scheme_text(scheme),
                ", pipeline.replicas: 2, pipeline.microbatches: 4, dataset.train: 40}"));

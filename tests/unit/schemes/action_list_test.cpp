@@ -112,7 +112,7 @@ TEST(ActionList, EverySchemeIsReadAsItWasWritten) {
 }
 
 TEST(ActionList, ReplicasThatShareWorkersAreReadAsTheyWereWritten) {
-  for (const SchemeCase& each : schemes_in_pairs())
+  for (const SchemeCase& each : schemes_that_share_workers())
     for (const int replicas : {2, 4}) {
       const Schedule schedule =
           schedule_of(each.name, each.options,

@@ -45,11 +45,12 @@ std::vector<Schedule> made_right() {
       });
       if (!known) all.push_back(std::move(schedule));
     }
-  for (const SchemeCase& each : schemes_in_pairs())
+  for (const SchemeCase& each : schemes_that_share_workers())
     for (const int stages : {2, 4})
-      all.push_back(
-          schedule_of(each.name, each.options,
-                      {.stages = stages, .replicas = 2, .microbatches = 2, .minibatches = 2}));
+      all.push_back(schedule_of(
+          each.name, each.options,
+          shape_that_shares(
+              each.name, {.stages = stages, .replicas = 2, .microbatches = 2, .minibatches = 2})));
   for (const char* name : {"gpipe", "pipedream", "interlocking"})
     all.push_back(with_recomputation(
         schedule_of(name, "{}", {.stages = 3, .microbatches = 2, .minibatches = 2}),

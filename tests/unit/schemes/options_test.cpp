@@ -29,15 +29,13 @@ std::string complaints(const std::string& scheme, const std::string& options) {
 TEST(Schemes, AreRegisteredUnderTheirFileNames) {
   const std::vector<std::string> names = scheme_names();
   const std::set<std::string> known(names.begin(), names.end());
-  for (const char* name : {"chimera",         "dualpipe",      "dualpipe_v",
-                           "csv_schedule",    "data_parallel", "delayed_sgd",
-                           "features_replay", "gpipe",         "hanayo",
-                           "interleaved",     "interlocking",  "lwp",
-                           "model_parallel",  "one_f_one_b",   "paci",
-                           "pipedream",       "pipedream_2bw", "pipemare",
-                           "pipeoptim",       "spectrain",     "v_half",
-                           "v_min",           "xpipe",         "zb_h1",
-                           "zb_h2",           "zb_v"})
+  for (const char* name : {"amdp",         "chimera",        "dualpipe",    "dualpipe_v",
+                           "csv_schedule", "data_parallel",  "delayed_sgd", "features_replay",
+                           "gpipe",        "hanayo",         "interleaved", "interlocking",
+                           "lwp",          "model_parallel", "one_f_one_b", "paci",
+                           "pipedream",    "pipedream_2bw",  "pipemare",    "pipeoptim",
+                           "spectrain",    "v_half",         "v_min",       "xpipe",
+                           "zb_h1",        "zb_h2",          "zb_v"})
     EXPECT_TRUE(known.contains(name)) << name;
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(source_dir() / "schemes"))
@@ -52,7 +50,7 @@ TEST(Schemes, NeedNoOptions) {
     SchemeReading reading(name, "{}");
     EXPECT_TRUE(reading.problems.empty()) << name;
     PipelineShape shape{.stages = name == "data_parallel" ? 1 : 2, .microbatches = 2};
-    if (runs_in_pairs(name)) shape = shape_for_pairs(shape);
+    if (shares_workers(name)) shape = shape_that_shares(name, shape);
     EXPECT_NO_THROW(validate(reading.scheme->schedule(shape))) << name;
   }
 }

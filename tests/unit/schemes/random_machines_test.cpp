@@ -43,7 +43,7 @@ PipelineShape shape_of(Dice& dice, const SchemeCase& each) {
                       .link_capacity = dice.upto(2)};
   if (scheme == "pipedream_2bw") shape.microbatches = std::max(shape.microbatches, shape.stages);
   if (scheme == "data_parallel") shape.stages = 1;
-  if (runs_in_pairs(scheme)) return shape_for_pairs(shape);
+  if (shares_workers(scheme)) return shape_that_shares(scheme, shape);
   const SchemeReading reading(scheme, each.options);
   shape.placement = reading.scheme->placement(shape.stages);
   if (shape.placement.empty() && shape.stages > 2 && dice.coin())
@@ -137,7 +137,7 @@ std::optional<std::vector<std::vector<Span>>> simulated_spans(const Schedule& sc
 TEST(RandomMachine, TakesAsLongAsAPlainListOfEventsSays) {
   int compared = 0, stopped = 0, met = 0;
   std::vector<SchemeCase> cases = every_scheme();
-  std::ranges::copy(schemes_in_pairs(), std::back_inserter(cases));
+  std::ranges::copy(schemes_that_share_workers(), std::back_inserter(cases));
   for (const SchemeCase& each : cases)
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
       Dice dice(seed + stable_hash(each.name + each.options));
@@ -150,7 +150,7 @@ TEST(RandomMachine, TakesAsLongAsAPlainListOfEventsSays) {
       const Hardware hardware = machine_of(dice, schedule.shape.workers());
       // A worker that sends what it has made and takes the input of its next pass makes room for
       // another one to send at the same moment; a bus may serve either of them first.
-      if (runs_in_pairs(each.name) && !hardware.buses.empty()) schedule.shape.link_capacity = 0;
+      if (shares_workers(each.name) && !hardware.buses.empty()) schedule.shape.link_capacity = 0;
       if (!may_run(schedule)) continue;
       naive::Clock plain(schedule, costs, hardware);
       const auto expected = plain.spans();

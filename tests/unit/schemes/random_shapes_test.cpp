@@ -42,13 +42,13 @@ std::string described(const PipelineShape& shape) {
 template <class Check>
 void for_random_schedules(const Check& check) {
   std::vector<SchemeCase> cases = every_scheme();
-  std::ranges::copy(schemes_in_pairs(), std::back_inserter(cases));
+  std::ranges::copy(schemes_that_share_workers(), std::back_inserter(cases));
   for (const SchemeCase& each : cases) {
     std::mt19937 random(7);
     int ran = 0;
     for (int i = 0; i < kShapesPerScheme; ++i) {
       PipelineShape shape = random_shape(random);
-      if (runs_in_pairs(each.name)) shape = shape_for_pairs(shape);
+      if (shares_workers(each.name)) shape = shape_that_shares(each.name, shape);
       SCOPED_TRACE(concat(each.name, " ", each.options, ": ", described(shape)));
       try {
         check(schedule_of(each.name, each.options, shape));
@@ -92,11 +92,12 @@ TEST(EveryScheme, IsTheSameScheduleEachTime) {
   }
 }
 
-/// Of replicas that share workers, every pair.
+/// Of replicas that share workers, all that do.
 TEST(EveryScheme, GivesReplicasTheSameWork) {
   for_random_schedules([](const Schedule& schedule) {
     const auto each = static_cast<std::size_t>(schedule.shape.workers_per_replica());
-    const int sharing = schedule.shape.replica_placement.empty() ? 1 : 2;
+    const int sharing =
+        schedule.shape.replicas / (schedule.shape.workers() / static_cast<int>(each));
     for (std::size_t w = each; w < schedule.workers.size(); ++w) {
       std::vector<Action> work = schedule.workers[w];
       for (Action& action : work) action.replica %= sharing;

@@ -65,18 +65,17 @@ inline std::vector<std::string> texts_of(const OptionInfo& info) {
   return texts;
 }
 
-/// Whether pairs of replicas of the scheme share workers, so that it needs even numbers of replicas
-/// and stages.
-inline bool runs_in_pairs(const std::string& name) {
-  return !SchemeReading(name, "{}").scheme->replica_placement(2, 2).empty();
+/// Whether replicas of the scheme share workers.
+inline bool shares_workers(const std::string& name) {
+  return !SchemeReading(name, "{}").scheme->replica_placement(4, 2).empty();
 }
 
-/// Every registered scheme that does or does not run in pairs of replicas, with every combination
+/// Every registered scheme whose replicas do or do not share workers, with every combination
 /// of its options that is not refused; without csv_schedule, which has only the shape of its file.
-inline std::vector<SchemeCase> schemes_in_pairs(bool in_pairs = true) {
+inline std::vector<SchemeCase> schemes_that_share_workers(bool share = true) {
   std::vector<SchemeCase> cases;
   for (const std::string& name : Registry<Scheme>::instance().names()) {
-    if (name == "csv_schedule" || runs_in_pairs(name) != in_pairs) continue;
+    if (name == "csv_schedule" || shares_workers(name) != share) continue;
     std::vector<std::string> texts{""};
     for (const OptionInfo& info : declared_options(name)) {
       std::vector<std::string> longer;
@@ -93,17 +92,20 @@ inline std::vector<SchemeCase> schemes_in_pairs(bool in_pairs = true) {
   return cases;
 }
 
-/// The schemes that run with any number of replicas: all but schemes_in_pairs() and csv_schedule.
+/// The schemes that run with any number of replicas: all but schemes_that_share_workers() and
+/// csv_schedule.
 inline std::vector<SchemeCase> every_scheme() {
-  return schemes_in_pairs(false);
+  return schemes_that_share_workers(false);
 }
 
-/// The shape with even numbers of stages and replicas, and nothing placed.
-inline PipelineShape shape_for_pairs(PipelineShape shape) {
-  shape.stages += shape.stages % 2;
-  shape.replicas += shape.replicas % 2;
+/// The shape with as many more stages and replicas as the scheme needs for replicas that share
+/// workers, and nothing placed.
+inline PipelineShape shape_that_shares(const std::string& name, PipelineShape shape) {
+  const SchemeReading reading(name, "{}");
   shape.placement.clear();
-  return shape;
+  for (const int replicas = shape.replicas;; ++shape.stages)
+    for (shape.replicas = replicas; shape.replicas < replicas + shape.stages; ++shape.replicas)
+      if (!reading.scheme->replica_placement(shape.stages, shape.replicas).empty()) return shape;
 }
 
 /// The scheme's options with `name: …` before them.

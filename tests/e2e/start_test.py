@@ -66,6 +66,8 @@ class Start(harness.EndToEnd):
                 continue
             shared = scheme["name"] in ("amdp", "chimera", "dualpipe")  # two replicas on the same workers
             experiment = changed(MLP, {"scheme": scheme, "pipeline.microbatches": 4, "pipeline.replicas": 1 + shared})
+            if scheme["name"] == "amdp":
+                experiment["pipeline"]["stages"] = 4
             if scheme["name"] == "data_parallel":
                 experiment["pipeline"] = {"replicas": 2}
             self.write("x.yaml", experiment)

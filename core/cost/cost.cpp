@@ -19,6 +19,8 @@ double seconds_of(const StageCost& cost, ActionKind kind) {
     case ActionKind::BackwardWeight: return cost.backward_weight;
     case ActionKind::Update: return cost.update;
     case ActionKind::Reduce: return cost.coding_reduce;
+    case ActionKind::Offload:
+    case ActionKind::Fetch: return 0;
   }
   return 0;
 }

@@ -85,7 +85,7 @@ struct StageCost {
 };
 
 /// Seconds that a worker computes for an action of that kind. For a Reduce these are the codecs'
-/// only; the sums take time on links.
+/// only; the sums take time on links. A host copy takes none of it.
 double seconds_of(const StageCost& cost, ActionKind kind);
 
 /// Adds a layer to the end of the stage. Peaks do not simply add up: at the peak of a layer's

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// How much memory a stage's worker needs, from a profile of the layers and what the schedule holds
-/// at once. Exact but for LibTorch's allocator: measured peaks are met within a few percent.
+/// at once. Host copies are taken to be done when the worker's next pass begins. Exact but for
+/// LibTorch's allocator: measured peaks are met within a few percent.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ struct StageMoment {
   bool head = false;     ///< the pass is the auxiliary head's
   bool of_head = false;  ///< the pass is a backward that starts from the head's kept gradient
   int kept = 0;          ///< forwards whose activations wait for a backward, this one's included
-  int inputs = 0;        ///< forwards of which only the input is kept, this one's included
+  int inputs = 0;        ///< forwards of which only the input is kept or on the device, this one's
+                         ///< included
   int versions = 1;      ///< most copies of the weights so far, predictions included
   int added = 0;  ///< backwards that have made gradients since the last update: 0, 1, 2 or more
   int head_added = 0;      ///< the same of passes of the head

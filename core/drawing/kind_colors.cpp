@@ -51,6 +51,8 @@ constexpr Family one(const char* fill, const char* ink) {
 }
 constexpr Family kOrange = one(palette::kUpdate, kLight);
 constexpr Family kGrey = one("#98a2b1", kDark);
+constexpr Family kBrown = one("#9c6b45", kLight);
+constexpr Family kRose = one("#c9759b", kLight);
 
 struct KindColors {
   ActionKind kind;
@@ -64,6 +66,8 @@ constexpr std::array<KindColors, kActionKinds.size()> kColors = {{
     {ActionKind::Backward, &kGreen, 32},
     {ActionKind::BackwardInput, &kLightGreen, 92},
     {ActionKind::BackwardWeight, &kTeal, 36},
+    {ActionKind::Offload, &kBrown, 95},
+    {ActionKind::Fetch, &kRose, 96},
     {ActionKind::Reduce, &kGrey, kQuietTerminalColor},
     {ActionKind::Update, &kOrange, 33},
 }};

@@ -24,7 +24,7 @@ std::string render_csv(const Schedule& schedule) {
       const WeightKey& key = versions.workers[worker][i].key;
       out += concat(worker, ",", i, ",", kind_name(action.kind), ",", action.stage, ",",
                     action.replica, ",", action.minibatch, ",");
-      if (is_pass(action.kind)) out += std::to_string(action.microbatch);
+      if (of_microbatch(action.kind)) out += std::to_string(action.microbatch);
       out += facts_of(action.kind).of_loss ? concat(",", action.loss, ",") : ",,";
       out += is_pass(action.kind) ? concat(key.version, ",", key.ahead, ",") : ",,";
       out += concat(times.start[worker][i], ",", slots_of(action.kind), ",");

@@ -134,11 +134,8 @@ GlyphLine RenderGrid::line_of(std::size_t worker) const {
     const int color = is_culprit(worker, i) ? kCulpritColor : terminal_color_of(actions[i].kind);
     if (cell.boundary) {
       const bool alone = line[as_size(cell.begin)].text == " ";
-      put(line, cell.begin,
-          !alone                                  ? "#"
-          : actions[i].kind == ActionKind::Update ? "|"
-                                                  : "+",
-          color);
+      const std::string_view legend = facts_of(actions[i].kind).legend;  // "| update"
+      put(line, cell.begin, alone ? std::string(legend.substr(0, 1)) : "#", color);
       continue;
     }
     std::string label = labels_.action(actions[i]);

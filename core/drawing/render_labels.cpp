@@ -25,7 +25,7 @@ std::string RenderLabels::action(const Action& action) const {
   if (several_stages_) label += std::to_string(action.stage);
   label += facts_of(action.kind).letter;
   label += std::to_string(action.minibatch);
-  if (is_pass(action.kind) && microbatches_ > 1) label += concat(".", action.microbatch);
+  if (of_microbatch(action.kind) && microbatches_ > 1) label += concat(".", action.microbatch);
   return label;
 }
 

@@ -91,6 +91,23 @@ Row traffic_row(const std::string& name, const Traffic& traffic, double makespan
           percent(traffic.busy, makespan)};
 }
 
+/// What moves to the memory of the host and back; "" if nothing does.
+std::string offload_table(const Simulation& simulation) {
+  const auto offloads = [](const WorkerReport& worker) {
+    return worker.host.offloaded.messages > 0;
+  };
+  if (std::ranges::none_of(simulation.workers, offloads)) return {};
+  return "\n" +
+         table({"offload", "copies each way", "traffic", "busy", "most on the host", "waits"},
+               simulation.workers, [&](std::size_t w, const WorkerReport& worker) {
+                 const HostCopies& host = worker.host;
+                 Row row = traffic_row(concat(w, " ⇄ host"), host.offloaded, simulation.makespan);
+                 row.push_back(bytes(host.most_bytes));
+                 row.push_back(percent(host.waiting, simulation.makespan));
+                 return row;
+               });
+}
+
 /// The lines about devices whose memory is too small, with what they would need.
 std::string overflows(const Hardware& hardware, const Simulation& simulation) {
   std::string text;
@@ -108,7 +125,8 @@ std::string overflows(const Hardware& hardware, const Simulation& simulation) {
     text = concat(
         "\nnote: worker ", w, " needs ", bytes(need), ", its device has ", bytes(has),
         activations
-            ? "; most of it is activations: try pipeline.recompute, or more micro-batches "
+            ? "; most of it is activations: try pipeline.recompute or pipeline.offload, or more "
+              "micro-batches "
               "with a scheme that, unlike gpipe, does not keep the activations of all of them"
             : "; most of it is weights: try more stages, another balance, or a scheme "
               "that keeps fewer versions",
@@ -167,6 +185,16 @@ Value use_value(const MemoryUse& use) {
   return value;
 }
 
+Value copies_value(const HostCopies& host) {
+  Value value = Value::mapping();
+  value.at_or_add("copies") = Value::of(host.offloaded.messages);
+  value.at_or_add("bytes") = Value::of(host.offloaded.bytes);
+  value.at_or_add("busy") = Value::of(host.offloaded.busy);
+  value.at_or_add("waiting") = Value::of(host.waiting);
+  value.at_or_add("most_bytes") = Value::of(host.most_bytes);
+  return value;
+}
+
 Value worker_value(const Simulation& simulation, std::size_t w) {
   const WorkerReport& worker = simulation.workers[w];
   Value value = Value::mapping();
@@ -177,6 +205,7 @@ Value worker_value(const Simulation& simulation, std::size_t w) {
   value.at_or_add("utilisation") = Value::of(simulation.utilisation(w));
   value.at_or_add("peak") = use_value(worker.peak);
   value.at_or_add("peak_at") = Value::of(worker.peak_at);
+  if (worker.host.offloaded.messages > 0) value.at_or_add("offload") = copies_value(worker.host);
   if (worker.memory.empty()) return value;
   Value& steps = value.at_or_add("memory") = Value::sequence();
   for (const MemoryStep& step : worker.memory)
@@ -210,6 +239,7 @@ std::string render_simulation(const Schedule& schedule, const Hardware& hardware
                            return traffic_row(concat(link.from, " → ", link.to), link.traffic,
                                               simulation.makespan);
                          });
+  text += offload_table(simulation);
   if (std::ranges::any_of(simulation.buses, [](const Traffic& bus) { return bus.messages > 0; }))
     text += "\n" + table({"bus", "messages", "traffic", "busy"}, simulation.buses,
                          [&](std::size_t b, const Traffic& bus) {

@@ -51,6 +51,16 @@ std::string tooltip_of(const GridLayout& layout, std::size_t worker, std::size_t
                 start + slots_of(action.kind));
 }
 
+/// How far a mark stands beside the boundary of its slot, so that several are seen.
+double mark_offset(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::Reduce: return -2.6;
+    case ActionKind::Offload: return 2.6;
+    case ActionKind::Fetch: return 5.2;
+    default: return 0;
+  }
+}
+
 void draw_action(SvgPage& page, const GridLayout& layout, const LayoutBlock& block,
                  std::size_t worker, std::size_t position) {
   const Action& action = layout.schedule().workers[worker][position];
@@ -59,7 +69,7 @@ void draw_action(SvgPage& page, const GridLayout& layout, const LayoutBlock& blo
   const double y = layout.y_of(block, worker);
   const Shade shade = shade_of(action.kind, action.minibatch);
   if (slots == 0) {
-    const double tick = action.kind == ActionKind::Update ? x : x - 2.6;
+    const double tick = x + mark_offset(action.kind);
     page.line(tick, y - 2.5, tick, y + kLane + 2.5, {.color = shade.fill, .width = 2});
     return;
   }

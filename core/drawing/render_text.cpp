@@ -51,7 +51,10 @@ std::string legend(const Schedule& schedule, const RenderOptions& options) {
         kind == ActionKind::BackwardInput && kinds.contains(ActionKind::BackwardWeight);
     const std::string words = half ? "b input gradient" : std::string(facts_of(kind).legend);
     parts.push_back(options.color ? colored(words, terminal_color_of(kind)) : words);
-    if (kind == ActionKind::Update && kinds.contains(ActionKind::Reduce))
+    if (kind != ActionKind::Update) continue;
+    if (kinds.contains(ActionKind::Offload))
+      parts.push_back("# several of these");
+    else if (kinds.contains(ActionKind::Reduce))
       parts.push_back("# reduce and update");
   }
   const auto pairs = [](const std::vector<Action>& actions) {

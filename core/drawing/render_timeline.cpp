@@ -70,13 +70,19 @@ class Timeline {
     page_.text(kTimelineMargin, y + 21, labels_.worker(w), {.size = 12.5});
     page_.box(kTimelineMargin + kTimelineNames, y, kTimelineWidth, kTimelineLane, palette::kLane,
               3);
-    for (std::size_t i = 0; i < schedule_.workers[w].size(); ++i) {
+    const auto& actions = schedule_.workers[w];
+    for (std::size_t i = 0; i < actions.size(); ++i) {
       const Span& span = spans[i];
+      if (is_host_copy(actions[i].kind)) continue;
       if (span.begin >= end_) break;
       const bool first = beside(w, i, spans), second = i > 0 && beside(w, i - 1, spans);
       draw_action(schedule_.workers[w][i], span, y + (second ? kTimelineLane / 2 : 0),
                   first || second ? kTimelineLane / 2 : kTimelineLane, weights_of(w, i));
     }
+    for (std::size_t i = 0; i < actions.size(); ++i)  // along the lane's edges, over its passes
+      if (is_host_copy(actions[i].kind) && spans[i].begin < end_)
+        draw_action(actions[i], spans[i],
+                    actions[i].kind == ActionKind::Offload ? y + kTimelineLane - 7 : y - 3, 10, "");
   }
 
   /// Whether the action ran beside the next one: a measured pair did not.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -67,17 +68,34 @@ class Trace {
 
   void name_worker(std::size_t worker) {
     const std::string stages = labels_.stages(worker);
-    const std::string name = concat(labels_.worker(worker), stages.empty() ? "" : ": ", stages);
+    name_track(worker, worker, concat(labels_.worker(worker), stages.empty() ? "" : ": ", stages));
+    const auto copies = [](const Action& action) { return is_host_copy(action.kind); };
+    if (measured() || std::ranges::none_of(schedule_.workers[worker], copies)) return;
+    for (const ActionKind kind : {ActionKind::Offload, ActionKind::Fetch})
+      name_track(track_of(worker, {.kind = kind}), worker,
+                 concat(labels_.worker(worker), ": ", kind_name(kind)));
+  }
+
+  /// Tracks with equal `place` are listed in the order in which they are named.
+  void name_track(std::size_t track, std::size_t place, const std::string& name) {
     add({{"ph", "M"},
          {"name", "thread_name"},
          {"pid", 0},
-         {"tid", worker},
+         {"tid", track},
          {"args", {{"name", name}}}});
     add({{"ph", "M"},
          {"name", "thread_sort_index"},
          {"pid", 0},
-         {"tid", worker},
-         {"args", {{"sort_index", worker}}}});
+         {"tid", track},
+         {"args", {{"sort_index", place}}}});
+  }
+
+  /// Where an action is drawn: host copies that were not measured, which run beside others, on a
+  /// track of their own in either direction.
+  std::size_t track_of(std::size_t worker, const Action& action) const {
+    if (measured() || !is_host_copy(action.kind)) return worker;
+    const std::size_t direction = action.kind == ActionKind::Offload ? 0 : 1;
+    return schedule_.workers.size() * (1 + direction) + worker;
   }
 
   /// Adds an action as a complete event ("X"), or as an instant ("i") if it takes no time.
@@ -85,7 +103,7 @@ class Trace {
     const Action& action = schedule_.workers[worker][position];
     const std::int64_t length = length_of(worker, position);
     Json event = {{"name", labels_.action(action)}, {"cat", kind_name(action.kind)}};
-    set_place(event, worker, begin_of(worker, position));
+    set_place(event, track_of(worker, action), begin_of(worker, position));
     event["ph"] = length > 0 ? "X" : "i";
     if (length > 0)
       event["dur"] = microseconds(length);
@@ -94,9 +112,9 @@ class Trace {
     Json& details = event["args"];
     details = {
         {"stage", action.stage}, {"replica", action.replica}, {"minibatch", action.minibatch}};
+    if (of_microbatch(action.kind)) details["microbatch"] = action.microbatch;
     if (is_pass(action.kind)) {
       const WeightKey& key = versions_.workers[worker][position].key;
-      details["microbatch"] = action.microbatch;
       details["loss"] = action.loss;
       details["version"] = key.version;
       details["ahead"] = key.ahead;

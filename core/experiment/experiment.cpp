@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiment/experiment.h"
 
+#include "core/schedule/offload.h"
 #include "core/schedule/schedule_size.h"
 #include "core/schedule/versions.h"
 
@@ -28,6 +29,7 @@ PipelineShape Experiment::shape(int minibatches, int first_minibatch) const {
 
 Schedule Experiment::schedule_in(const PipelineShape& wanted) const {
   Schedule schedule = with_recomputation(scheme->schedule(wanted), pipeline.recompute);
+  if (pipeline.offload) schedule = with_offload(std::move(schedule), pipeline.fetch_ahead);
   if (!wanted.training) return schedule;
   schedule.gradient_delay = perturbation.gradient_delay;
   for (const NamedGradientRule& each : gradient_rules) {

@@ -64,6 +64,8 @@ struct PipelineOptions {
   std::chrono::milliseconds timeout{60000};  ///< deadlock timeout
   std::vector<std::string> devices;          ///< one per worker
   Recomputation recompute = Recomputation::Never;
+  bool offload = false;  ///< of activations to the memory of the host
+  int fetch_ahead = 1;   ///< with_offload()'s `ahead`
   RunningStatistics batch_norm = RunningStatistics::PerMicrobatch;
   Compression compression;
   GradientCompression gradient_compression;
@@ -136,8 +138,8 @@ struct Experiment {
   std::string where(const std::string& dotted) const;
   /// The pipeline's shape for that many mini-batches, to ask the scheme for a schedule.
   PipelineShape shape(int minibatches, int first_minibatch = 0) const;
-  /// The scheme's schedule for a shape, with the recomputations of `pipeline.recompute` and with
-  /// what gradient rules ask of updates.
+  /// The scheme's schedule for a shape, with the recomputations of `pipeline.recompute`, the host
+  /// copies of `pipeline.offload` and with what gradient rules ask of updates.
   Schedule schedule_in(const PipelineShape& shape) const;
   /// That for the pipeline's shape; a number of mini-batches that is too large is refused.
   Schedule schedule(int minibatches, int first_minibatch = 0) const;

@@ -10,9 +10,9 @@
 namespace pipewright {
 namespace {
 
-constexpr std::array<std::string_view, 11> kLayout{
-    "stages",  "replicas", "balance", "cut",       "placement",    "execution",
-    "threads", "timeout",  "device",  "recompute", "memory_format"};
+constexpr std::array<std::string_view, 13> kLayout{
+    "stages",  "replicas", "balance",   "cut",           "placement", "execution",  "threads",
+    "timeout", "device",   "recompute", "memory_format", "offload",   "fetch_ahead"};
 constexpr std::size_t kShownChanges = 6;  // changes listed
 constexpr std::size_t kShownLength = 40;  // bytes shown of a value
 
@@ -21,7 +21,8 @@ bool is_layout(const std::string& option) {
 }
 
 bool keeps_the_bits(const std::string& option) {
-  return option == "execution" || option == "recompute" || option == "cut" || option == "timeout";
+  return option == "execution" || option == "recompute" || option == "offload" ||
+         option == "fetch_ahead" || option == "cut" || option == "timeout";
 }
 
 /// Whether runs that did not have the option yet were trained as with this value.
@@ -50,6 +51,17 @@ Value without_idle_perturb(Value resolved) {
   return resolved;
 }
 
+/// Without the options of offloading where nothing is offloaded.
+Value without_idle_offload(Value resolved) {
+  Value* const pipeline = resolved.find("pipeline");
+  const Value* const offload = pipeline == nullptr ? nullptr : pipeline->find("offload");
+  if (offload != nullptr && *offload == Value::of("never"))
+    std::erase_if(pipeline->fields, [](const auto& field) {
+      return field.first == "offload" || field.first == "fetch_ahead";
+    });
+  return resolved;
+}
+
 /// Without sections and options that change nothing as they are: the experiment is then that of a
 /// program without them.
 Value without_idle(Value resolved) {
@@ -57,7 +69,7 @@ Value without_idle(Value resolved) {
   if (rules != nullptr && rules->is(Value::Kind::Sequence) && rules->items.empty())
     std::erase_if(resolved.fields,
                   [](const auto& field) { return field.first == "gradient_rules"; });
-  return without_idle_perturb(without_idle_output(std::move(resolved)));
+  return without_idle_perturb(without_idle_offload(without_idle_output(std::move(resolved))));
 }
 
 Value without_name(const Value& resolved) {

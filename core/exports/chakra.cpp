@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/exports/chakra.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -233,7 +234,15 @@ class TraceWriter {
 }  // namespace
 
 ChakraTraces::ChakraTraces(const SimulatedSchedule& simulated)
-    : simulated_(simulated), slots_(simulated.schedule), index_(simulated.schedule) {}
+    : simulated_(simulated), slots_(simulated.schedule), index_(simulated.schedule) {
+  const auto copies = [](const std::vector<Action>& actions) {
+    return std::ranges::any_of(actions, [](const Action& a) { return is_host_copy(a.kind); });
+  };
+  if (std::ranges::any_of(simulated.schedule.workers, copies))
+    throw Error(ErrorKind::Experiment,
+                "the schedule offloads activations, and no node of a Chakra trace stands for a "
+                "copy beside what its device computes; expected pipeline.offload: never");
+}
 
 std::string ChakraTraces::of_worker(int worker) const {
   return TraceWriter(simulated_, slots_, index_, worker).write();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <map>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "core/base/mutex.h"
 #include "core/runtime/cursor.h"
 #include "core/runtime/devices/device_stream.h"
+#include "core/runtime/devices/offloaded.h"
 #include "core/runtime/losses_and_metrics.h"
 #include "core/runtime/messages.h"
 #include "core/runtime/observer.h"
@@ -35,6 +37,7 @@ class Interpreter {
         passes_(program, request),
         losses_(program, request, passes_),
         begun_(stages.size()),
+        activations_(program.workers.size()),
         own_log_(request.log != nullptr ? 0 : static_cast<int>(program.workers.size())),
         log_(request.log != nullptr ? *request.log : own_log_),
         transport_(make_transport()),
@@ -230,6 +233,8 @@ class Interpreter {
   void perform(const Instruction& instruction, int worker) {
     Stage& stage = stage_of(instruction.action);
     end_update(place_of(instruction.action), worker);
+    if (instruction.offloaded && instruction.action.kind != ActionKind::Forward)
+      await_activations(instruction, worker);
     switch (instruction.action.kind) {
       case ActionKind::Forward: forward(instruction, stage, worker); break;
       case ActionKind::Head: head(instruction, stage, worker); break;
@@ -248,6 +253,8 @@ class Interpreter {
             transport_->reduce(instruction, stage, exchange_of(instruction.action), worker));
         return;
       case ActionKind::Update: begin_update(instruction, stage, worker); return;
+      case ActionKind::Offload: activations_of(instruction, worker).offload(); return;
+      case ActionKind::Fetch: activations_of(instruction, worker).fetch(); return;
     }
     if (request_.observer != nullptr) show_end(instruction, stage);
     for (const WeightKey& key : instruction.weights.frees) stage.weights().free(key);
@@ -260,10 +267,17 @@ class Interpreter {
                          ? request_.batches.inputs(action.minibatch, share, stage.device())
                          : messages_.inputs(instruction, worker);
     use(instruction, stage);
+    std::optional<NewStorages> kept;
+    if (instruction.offloaded) kept.emplace(stage.device().type());
     Tensors outputs =
         stage.forward(passes_.id(action), std::move(inputs), passes_.pass(action, share),
                       instruction.input_gradient,
                       instruction.recomputed ? Stage::Keep::Inputs : Stage::Keep::Graph);
+    if (kept) {
+      activations_of(instruction, worker).kept = kept->noted();
+      kept.reset();
+      for (at::Tensor& output : outputs) output = output.clone();  // it leaves; what is kept moves
+    }
     if (action.stage + 1 < program_.schedule.shape.stages) {
       messages_.send(instruction, std::move(outputs));
       return;
@@ -274,6 +288,26 @@ class Interpreter {
       return;
     }
     record(instruction, stage.loss_of(outputs, targets), worker, metric_sums(outputs[0], targets));
+  }
+
+  /// What a forward keeps that is moved to the host.
+  struct Activations {
+    WeakStorages kept;
+    std::optional<Offloaded> moved = {};
+    void offload() { moved.emplace(std::exchange(kept, {})); }
+    void fetch() { moved->fetch(); }
+  };
+
+  Activations& activations_of(const Instruction& instruction, int worker) {
+    const Action& action = instruction.action;
+    return activations_[as_size(worker)][{place_of(action), passes_.id(action)}];
+  }
+
+  /// Lets a pass wait for the activations that it needs, which a fetch has brought back.
+  void await_activations(const Instruction& instruction, int worker) {
+    activations_of(instruction, worker).moved->await();
+    activations_[as_size(worker)].erase(
+        {place_of(instruction.action), passes_.id(instruction.action)});
   }
 
   void recompute(const Instruction& instruction, Stage& stage) {
@@ -444,6 +478,8 @@ class Interpreter {
   PassSamples passes_;
   LossesAndMetrics losses_;
   std::vector<std::optional<Instruction>> begun_;  ///< [place] updates that wait for other stages
+  /// [worker], by place and number of the forward
+  std::vector<std::map<std::pair<std::size_t, int>, Activations>> activations_;
   ActionLog own_log_;
   ActionLog& log_;
   std::unique_ptr<Transport> transport_;

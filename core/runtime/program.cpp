@@ -174,6 +174,23 @@ void mark_recomputed(Program& program, const PassIndex& index) {
     }
 }
 
+/// Marks forwards whose activations move to the host, and the first pass that needs them again.
+void mark_offloaded(Program& program, const PassIndex& index) {
+  for (auto& worker : program.workers) {
+    std::set<ActionPlace> fetched;  // by the places of their forwards
+    for (Instruction& instruction : worker) {
+      const Action& action = instruction.action;
+      if (action.kind == ActionKind::Fetch) fetched.insert(index.forward(action));
+      if (action.kind == ActionKind::Offload) {
+        const ActionPlace forward = index.forward(action);
+        program.workers[as_size(forward.first)][as_size(forward.second)].offloaded = true;
+      }
+      if (!fetched.empty() && is_pass(action.kind) && action.kind != ActionKind::Forward)
+        instruction.offloaded = fetched.erase(index.forward(action)) > 0;
+    }
+  }
+}
+
 /// Marks heads whose loss has a backward at the same stage, the last backward of each stage and
 /// micro-batch, and input-only backwards that a weight-only half follows.
 void mark_graph_ends(Program& program, const PassIndex& index) {
@@ -319,6 +336,7 @@ Program compile(ProvedSchedule proved) {
   }
   Wiring(program, index).connect();
   mark_recomputed(program, index);
+  mark_offloaded(program, index);
   mark_graph_ends(program, index);
   name_next_updates(program);
   name_last_updates(program);

@@ -58,6 +58,8 @@ struct Instruction {
   bool input_gradient = false;  ///< forward: a backward will need its inputs' gradient; head or
                                 ///< backward: the gradient has a receiver
   bool recomputed = false;      ///< forward: it runs a second time before its backwards
+  bool offloaded = false;       ///< forward: what it keeps is moved to the host; pass: a fetch has
+                                ///< brought that back since
   bool last_pass = false;   ///< last backward of this stage and micro-batch (weight-only halves not
                             ///< counted): its graph may be freed
   bool first_half = false;  ///< input-only backward: its weight-only half follows

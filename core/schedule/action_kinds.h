@@ -16,7 +16,9 @@ namespace pipewright {
 /// gradient. Recompute runs a forward again, for its activations (recompute.h). BackwardInput alone
 /// relays the gradient of a loss to the stage before, which learns from it though this stage does
 /// not; followed by the BackwardWeight of the same pass it is the first half of a split backward.
-/// Reduce sums a stage's gradient over its replicas. Update is the optimizer's step.
+/// Offload copies what a forward keeps for its backwards from the device to the memory of its host,
+/// and Fetch copies it back (offload.h); the worker goes on meanwhile. Reduce sums a stage's
+/// gradient over its replicas. Update is the optimizer's step.
 enum class ActionKind : std::uint8_t {
   Forward,
   Head,
@@ -24,6 +26,8 @@ enum class ActionKind : std::uint8_t {
   Backward,
   BackwardInput,
   BackwardWeight,
+  Offload,
+  Fetch,
   Reduce,
   Update
 };
@@ -49,6 +53,7 @@ struct ActionKindFacts {
   std::string_view letter;  ///< between stage and mini-batch in names: "2b3"
   std::string_view legend;  ///< its sign in a text grid, and what the sign means
   bool pass;                ///< computes on one micro-batch with its stage's weights
+  bool of_microbatch;       ///< belongs to one micro-batch (Action::microbatch), as every pass does
   bool of_loss;             ///< belongs to one loss site (Action::loss)
   ActionInput input;
   ActionOutput output;
@@ -59,12 +64,13 @@ struct ActionKindFacts {
 };
 
 /// The facts of each kind, in the order of ActionKind.
-inline constexpr std::array<ActionKindFacts, 8> kActionKinds = {{
+inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
     {.kind = ActionKind::Forward,
      .name = "forward",
      .letter = "F",
      .legend = "F forward",
      .pass = true,
+     .of_microbatch = true,
      .of_loss = false,
      .input = ActionInput::ForwardBefore,
      .output = ActionOutput::Activation,
@@ -76,6 +82,7 @@ inline constexpr std::array<ActionKindFacts, 8> kActionKinds = {{
      .letter = "H",
      .legend = "H head",
      .pass = true,
+     .of_microbatch = true,
      .of_loss = true,
      .input = ActionInput::OwnForward,
      .output = ActionOutput::None,
@@ -87,6 +94,7 @@ inline constexpr std::array<ActionKindFacts, 8> kActionKinds = {{
      .letter = "r",
      .legend = "r recompute",
      .pass = true,
+     .of_microbatch = true,
      .of_loss = false,
      .input = ActionInput::OwnForward,
      .output = ActionOutput::None,
@@ -98,6 +106,7 @@ inline constexpr std::array<ActionKindFacts, 8> kActionKinds = {{
      .letter = "B",
      .legend = "B backward",
      .pass = true,
+     .of_microbatch = true,
      .of_loss = true,
      .input = ActionInput::GradientBehind,
      .output = ActionOutput::Gradient,
@@ -109,6 +118,7 @@ inline constexpr std::array<ActionKindFacts, 8> kActionKinds = {{
      .letter = "b",
      .legend = "b relay",
      .pass = true,
+     .of_microbatch = true,
      .of_loss = true,
      .input = ActionInput::GradientBehind,
      .output = ActionOutput::Gradient,
@@ -120,17 +130,43 @@ inline constexpr std::array<ActionKindFacts, 8> kActionKinds = {{
      .letter = "W",
      .legend = "W weight gradient",
      .pass = true,
+     .of_microbatch = true,
      .of_loss = true,
      .input = ActionInput::FirstHalf,
      .output = ActionOutput::None,
      .weight_gradient = WeightGradient::OfStage,
      .slots = 1,
      .urgency = 4},  // no other worker waits for it
+    {.kind = ActionKind::Offload,
+     .name = "offload",
+     .letter = "o",
+     .legend = "^ offload",
+     .pass = false,
+     .of_microbatch = true,
+     .of_loss = false,
+     .input = ActionInput::OwnForward,
+     .output = ActionOutput::None,
+     .weight_gradient = WeightGradient::None,
+     .slots = 0,
+     .urgency = 0},
+    {.kind = ActionKind::Fetch,
+     .name = "fetch",
+     .letter = "f",
+     .legend = "v fetch",
+     .pass = false,
+     .of_microbatch = true,
+     .of_loss = false,
+     .input = ActionInput::OwnForward,
+     .output = ActionOutput::None,
+     .weight_gradient = WeightGradient::None,
+     .slots = 0,
+     .urgency = 0},
     {.kind = ActionKind::Reduce,
      .name = "reduce",
      .letter = "R",
      .legend = "+ reduce",
      .pass = false,
+     .of_microbatch = false,
      .of_loss = false,
      .input = ActionInput::None,
      .output = ActionOutput::None,
@@ -142,6 +178,7 @@ inline constexpr std::array<ActionKindFacts, 8> kActionKinds = {{
      .letter = "U",
      .legend = "| update",
      .pass = false,
+     .of_microbatch = false,
      .of_loss = false,
      .input = ActionInput::None,
      .output = ActionOutput::None,
@@ -163,9 +200,20 @@ static_assert(
     "a row per kind, in the order of the enumeration, whose last is Update");
 
 /// Whether an action of this kind computes on a micro-batch, and so reads weights. The others
-/// change weights or gradients.
+/// change weights or gradients, or copy activations.
 constexpr bool is_pass(ActionKind kind) {
   return facts_of(kind).pass;
+}
+
+/// Whether it belongs to one micro-batch.
+constexpr bool of_microbatch(ActionKind kind) {
+  return facts_of(kind).of_microbatch;
+}
+
+/// Whether it copies activations between a device and the memory of its host, while its worker goes
+/// on.
+constexpr bool is_host_copy(ActionKind kind) {
+  return of_microbatch(kind) && !is_pass(kind);
 }
 
 /// Whether it takes the gradient of a loss from a stage's output to its input.

@@ -205,11 +205,9 @@ class Reader {
       fail(1, concat("there are ", at, " fields; expected ", columns_.size(), ", one per column"));
     if (action.kind == ActionKind::Recompute &&
         (!has_weights || action.weights == Weights::of_forward()))
-      return;                     // pipeline.recompute decides on it
-    if (!is_pass(action.kind)) {  // it has neither
-      action.weights = {};
-      action.microbatch = 0;
-    }
+      return;                                        // pipeline.recompute decides on it
+    if (!is_pass(action.kind)) action.weights = {};  // it reads none
+    if (!of_microbatch(action.kind)) action.microbatch = 0;
     if (!has_loss || !facts_of(action.kind).of_loss) action.loss = kLastStage;
     if (!has_weights && is_part_of_backward(action.kind)) action.weights = Weights::of_forward();
     add(action, worker);
@@ -247,7 +245,7 @@ class Reader {
       for (Action& action : actions) {
         if (action.loss == kLastStage) action.loss = shape.stages - 1;
         shape.minibatches = std::max(shape.minibatches, action.minibatch + 1);
-        if (is_pass(action.kind))
+        if (of_microbatch(action.kind))
           shape.microbatches = std::max(shape.microbatches, action.microbatch + 1);
         if (makes_weight_gradient(action.kind)) losses[as_size(action.stage)].insert(action.loss);
         if (action.kind == ActionKind::Head) heads.insert(action.stage);

@@ -19,7 +19,7 @@ void refuse(const Schedule& schedule, ActionPlace culprit, const std::string& me
 }
 
 std::string spelled_out(const Action& action, int microbatches) {
-  const bool parted = is_pass(action.kind) && microbatches > 1;
+  const bool parted = of_microbatch(action.kind) && microbatches > 1;
   return concat(action_name(action, microbatches), " is the ", kind_name(action.kind), " of stage ",
                 action.stage, ", mini-batch ", action.minibatch,
                 parted ? concat(", micro-batch ", action.microbatch) : std::string());

@@ -63,7 +63,7 @@ std::vector<int> PipelineShape::workers_of(int stage) const {
 
 std::string action_name(const Action& action, int microbatches) {
   std::string name = concat(action.stage, facts_of(action.kind).letter, action.minibatch);
-  if (is_pass(action.kind) && microbatches > 1) name += concat(".", action.microbatch);
+  if (of_microbatch(action.kind) && microbatches > 1) name += concat(".", action.microbatch);
   if (action.kind == ActionKind::BackwardInput) name += concat("←", action.loss);
   return name;
 }

@@ -60,7 +60,7 @@ struct Action {
   int stage = 0;
   int replica = 0;
   int minibatch = 0;   ///< from the schedule's start; Update: the last one that it applies
-  int microbatch = 0;  ///< passes only
+  int microbatch = 0;  ///< passes and host copies only
   int loss = 0;        ///< Head and backwards: the stage of the loss
   Weights weights;     ///< passes only
   double scale = 1;    ///< passes: factor of the weight gradient; Update: of the learning rate
@@ -138,7 +138,7 @@ struct Schedule {
 };
 
 /// "2F17", "0B3.1" (micro-batch 1), "1U4", "2H0", "1b3←2" (input-only backward of loss 2), "1W3",
-/// "0R5", "0r3" (recomputation): stage, kind, mini-batch.
+/// "0R5", "0r3" (recomputation), "0o3" (offload), "0f3" (fetch): stage, kind, mini-batch.
 std::string action_name(const Action& action, int microbatches = 1);
 
 class Options;

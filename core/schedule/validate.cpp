@@ -174,7 +174,7 @@ void check_complete(const Schedule& schedule) {
       const Action& a = schedule.workers[as_size(w)][as_size(i)];
       if (a.kind != ActionKind::Forward && !shape.training)
         refuse(schedule, {w, i}, "has no place in an evaluation, which consists of forwards only");
-      if (!is_pass(a.kind)) continue;
+      if (!of_microbatch(a.kind)) continue;
       const int loss = is_part_of_backward(a.kind)  ? a.loss
                        : a.kind == ActionKind::Head ? a.stage
                                                     : 0;
@@ -230,6 +230,72 @@ void check_recomputations(const Schedule& schedule) {
       if (begun[slots.forward(a, a.stage)])
         refuse(schedule, {w, i}, "comes after a backward that needs its activations");
     }
+}
+
+/// Checks that what an offload takes away is there, that one fetch brings it back, and that no pass
+/// needs it meanwhile.
+class OffloadCheck {
+ public:
+  explicit OffloadCheck(const Schedule& schedule)
+      : schedule_(schedule), slots_(schedule), kept_(slots_.forwards()) {}
+
+  void run() {
+    for (int w = 0; w < static_cast<int>(schedule_.workers.size()); ++w)
+      for (int i = 0; i < static_cast<int>(schedule_.workers[as_size(w)].size()); ++i) step({w, i});
+    for (const Kept& kept : kept_) {
+      if (kept.state == Kept::State::OnHost)
+        refuse(schedule_, kept.copy, "moves activations to the host that no fetch brings back");
+      if (kept.state == Kept::State::Fetched)
+        refuse(schedule_, kept.copy, "brings back activations that no later pass needs");
+    }
+  }
+
+ private:
+  /// Where what a forward keeps is.
+  struct Kept {
+    enum class State : std::uint8_t { Nowhere, OnDevice, Needed, OnHost, Fetched };
+    State state = State::Nowhere;  ///< Needed: a backward has begun, or a recomputation has run
+    ActionPlace copy = kNowhere;   ///< the last offload or fetch
+    bool moved = false;            ///< by an offload
+  };
+
+  void step(ActionPlace place) {
+    const Action& a = schedule_.workers[as_size(place.first)][as_size(place.second)];
+    if (!of_microbatch(a.kind)) return;
+    using enum Kept::State;
+    Kept& kept = kept_[slots_.forward(a, a.stage)];
+    if (a.kind == ActionKind::Forward) {
+      kept.state = kept.state == Nowhere ? OnDevice : kept.state;
+    } else if (a.kind == ActionKind::Offload) {
+      if (kept.state == Nowhere) refuse(schedule_, place, "comes before its forward");
+      if (kept.state != OnDevice)
+        refuse(schedule_, place, "comes after a backward or a recomputation of its micro-batch");
+      kept = {OnHost, place, true};
+    } else if (a.kind == ActionKind::Fetch) {
+      if (kept.state != OnHost)
+        refuse(schedule_, place, "has no offload of the same micro-batch before it");
+      kept = {Fetched, place, true};
+    } else if (kept.state == OnHost) {
+      refuse(schedule_, place,
+             "needs activations that an offload has moved to the host, and no fetch before it "
+             "brings them back");
+    } else if (a.kind == ActionKind::Recompute && kept.moved) {
+      refuse(schedule_, place, "makes activations again that an offload has moved");
+    } else if (a.kind != ActionKind::Head || kept.state == Fetched) {
+      kept.state = Needed;
+    }
+  }
+
+  const Schedule& schedule_;
+  const PassSlots slots_;
+  std::vector<Kept> kept_;  ///< by PassSlots::forward()
+};
+
+void check_offloads(const Schedule& schedule) {
+  const bool any = std::ranges::any_of(schedule.workers, [](const std::vector<Action>& worker) {
+    return std::ranges::any_of(worker, [](const Action& a) { return is_host_copy(a.kind); });
+  });
+  if (any) OffloadCheck(schedule).run();
 }
 
 /// Checks that a stage that learns from a loss does more than relay it, and that a BackwardWeight
@@ -313,7 +379,7 @@ void check_gradients(const Schedule& schedule, const PassIndex& index) {
                  "adds to a gradient that has been reduced over the replicas already");
         pending = {i, false};
       }
-      if (is_pass(a.kind)) continue;
+      if (of_microbatch(a.kind)) continue;
       const bool reduces = a.kind == ActionKind::Reduce;
       if (pending.place < 0)
         refuse(schedule, {w, i},
@@ -362,6 +428,7 @@ std::vector<ActionPlace> validate(const Schedule& schedule) {
   check_halves(schedule, index);
   if (schedule.shape.training) {
     check_recomputations(schedule);
+    check_offloads(schedule);
     check_gradients(schedule, index);
   }
   std::vector<ActionPlace> order = execution_order(schedule, index);

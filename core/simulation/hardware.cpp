@@ -34,6 +34,7 @@ double Hardware::time_factor(int device) const {
 Hardware ideal_hardware(int devices) {
   Hardware hardware;
   hardware.devices.resize(as_size(devices));
+  hardware.host = LinkSpeed();
   return hardware;
 }
 

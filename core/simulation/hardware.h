@@ -7,10 +7,14 @@
 /// crossed by several links and serves one message at a time too, for b/β of its own bandwidth, in
 /// the order in which the messages begin. Of several messages on a link the receiver takes any one,
 /// unless the hardware says that it takes them in the order in which they were sent.
+///
+/// A device has a link to the memory of its host, with a way of its own in either direction, which
+/// nothing else uses. It is busy with b bytes for b/β, and they are there α later.
 #pragma once
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,10 +72,11 @@ struct CodecSpeed {
 struct Hardware {
   std::string name = "ideal";
   std::string device_name;
-  DeviceRates rates;            ///< rates of a device of speed 1; 0: not known
-  std::vector<Device> devices;  ///< worker w computes on device w
-  int devices_per_host = 0;     ///< 0: one host has them all
-  LinkSpeed within, between;    ///< speeds of links within a host and between hosts
+  DeviceRates rates;              ///< rates of a device of speed 1; 0: not known
+  std::vector<Device> devices;    ///< worker w computes on device w
+  int devices_per_host = 0;       ///< 0: one host has them all
+  LinkSpeed within, between;      ///< speeds of links within a host and between hosts
+  std::optional<LinkSpeed> host;  ///< of the link to the host's memory; none: not known
   std::vector<SpecialLink> links;
   std::vector<Bus> buses;
   std::vector<CodecSpeed> codecs;  ///< codecs of known speed
@@ -90,7 +95,7 @@ struct Hardware {
   double time_factor(int device) const;
 };
 
-/// Equal devices whose transfers take no time.
+/// Equal devices whose transfers, those with their host's memory included, take no time.
 Hardware ideal_hardware(int devices);
 
 /// Reads a description such as those in experiments/hardware. Faults are recorded in `problems`.

@@ -79,6 +79,7 @@ class Reader {
     read_devices();
     hardware_.within = read_tier("within", "Link between two devices of one host.", false);
     hardware_.between = read_tier("between", "Link between devices of two hosts.", true);
+    read_host();
     read_each("links",
               "Links that differ from these, each with from, to, latency_us, bandwidth_gb_per_s.",
               [this](Options& link) { read_link(link); });
@@ -208,6 +209,20 @@ class Reader {
       }
     }
     return speed;
+  }
+
+  void read_host() {
+    Options host = options_.section(
+        "host", "Link between a device and the memory of its host, for schedules that offload.");
+    const double latency =
+        host.number("latency_us", 0, "Latency of a copy in microseconds.", kLatencies);
+    const double bandwidth = rate(host, "bandwidth_gb_per_s",
+                                  "Bandwidth in 10^9 bytes per second, in each direction; 0 = not "
+                                  "known: then schedules that offload are refused.");
+    host.finish();
+    if (bandwidth > 0)
+      hardware_.host =
+          LinkSpeed{.latency = latency * kMicrosecond, .bandwidth = bandwidth * kGigabyte};
   }
 
   /// Calls `read` with the options of each mapping in a list. It must finish() them.

@@ -32,6 +32,7 @@ std::vector<StageCost> equal_stages(std::span<const StageCost> costs) {
 /// The same devices, whose transfers take no time.
 Hardware with_free_transfers(Hardware hardware) {
   hardware.within = hardware.between = {};
+  hardware.host = LinkSpeed();
   hardware.links.clear();
   hardware.buses.clear();
   hardware.copy_engines = 0;

@@ -26,6 +26,19 @@ bool versions_take_time(const Schedule& schedule, std::span<const StageCost> cos
   return predictions.any || predictions.by_drift;
 }
 
+/// Throws if the schedule has host copies and the hardware does not say how fast they are.
+void need_speed_of_host_copies(const Schedule& schedule, const Hardware& hardware) {
+  const auto copies = [](const std::vector<Action>& actions) {
+    return std::ranges::any_of(actions, [](const Action& a) { return is_host_copy(a.kind); });
+  };
+  if (hardware.host || std::ranges::none_of(schedule.workers, copies)) return;
+  throw Error(ErrorKind::Experiment,
+              concat("the schedule offloads activations, and the hardware '", hardware.name,
+                     "' does not say how fast its devices copy to the memory of their host; "
+                     "expected host.bandwidth_gb_per_s in its description, such as 12 for PCIe "
+                     "3.0 with 16 lanes"));
+}
+
 /// Throws for times that no number holds, with the message that takes for ever, if one does.
 [[noreturn]] void refuse_endless(const Simulation& simulation, const Hardware& hardware) {
   std::string why = "a stage or a reduction takes for ever";
@@ -64,6 +77,7 @@ Simulation simulate(const Schedule& schedule, std::span<const StageCost> costs,
                                               ", but the schedule needs one for each of ",
                                               counted(schedule.workers.size(), "worker"),
                                               "; raise hosts or devices.count"));
+  need_speed_of_host_copies(schedule, hardware);
   Simulation simulation;
   const PassSlots slots(schedule);
   const bool timed = versions_take_time(schedule, costs);

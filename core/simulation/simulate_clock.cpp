@@ -43,7 +43,8 @@ struct Worker {
   double first_arrival = kNotYet;
   bool performed = false;  ///< its next action was, in a fused pair with the one before it
   bool queued = false;
-  bool receives = false;  ///< has posted the receive of its next action
+  std::array<double, 2> host_free{};  ///< when the way to the host's memory, and back, is free
+  bool receives = false;              ///< has posted the receive of its next action
 };
 
 /// A reduction of one stage, at which its replicas arrive one by one.
@@ -70,6 +71,7 @@ class Clock {
         meetings_(shape_.replicas > 1 ? as_size(shape_.stages) : 0) {
     times_.forward_arrivals.assign(slots.forwards(), kNotYet);
     times_.backward_arrivals.assign(slots.backwards(), kNotYet);
+    on_device_.assign(slots.forwards(), 0);
     for (const auto& worker : schedule.workers) times_.spans.emplace_back(worker.size());
     result_.workers.resize(schedule.workers.size());
     result_.minibatch_ends.assign(as_size(shape_.minibatches), 0);
@@ -154,6 +156,10 @@ class Clock {
     const std::size_t count = schedule_.workers[as_size(w)].size();
     while (self.next < count) {
       const Action& action = current(w);
+      if (is_host_copy(action.kind)) {
+        copy(w, action);
+        continue;
+      }
       if (action.kind == ActionKind::Reduce) {
         if (!arrive_at_reduction(w, action)) return;
         continue;
@@ -161,6 +167,30 @@ class Clock {
       const bool performed = std::exchange(self.performed, false);
       if ((!performed && !perform(w, action)) || !send(w)) return;
     }
+  }
+
+  /// Begins an offload or a fetch, and makes the worker's next action current.
+  void copy(int w, const Action& action) {
+    Worker& self = workers_[as_size(w)];
+    HostCopies& report = result_.workers[as_size(w)].host;
+    const bool away = action.kind == ActionKind::Offload;
+    const std::int64_t bytes = costs_[as_size(action.stage)].activation_bytes;
+    double& there = on_device_[slots_.forward(action, action.stage)];
+    double& free = self.host_free[away ? 0 : 1];
+    const double begin = std::max({self.free, free, there});
+    free = begin + static_cast<double>(bytes) / hardware_.host->bandwidth;
+    there = free + hardware_.host->latency;
+    times_.spans[as_size(w)][self.next++] = {begin, there};
+    if (!away) return;
+    ++report.offloaded.messages;
+    report.offloaded.bytes += bytes;
+    report.offloaded.busy += free - begin;
+  }
+
+  /// When the activations that a pass needs are on the device again; 0 if they never left it.
+  double fetched(const Action& action) const {
+    if (!is_pass(action.kind) || action.kind == ActionKind::Forward) return 0;
+    return on_device_[slots_.forward(action, action.stage)];
   }
 
   /// Performs an action, and the next one if both are a fused pair, which begin and end together.
@@ -180,6 +210,9 @@ class Clock {
       begin = std::max(begin, beside);
       self.first_arrival = kNotYet;
     }
+    const double ready = begin;
+    begin = std::max(begin, fetched(pair ? actions[self.next + 1] : action));
+    result_.workers[as_size(w)].host.waiting += begin - ready;
     take_input(action, begin);
     double seconds = seconds_of_action(w, self.next);
     if (pair) {
@@ -528,6 +561,7 @@ class Clock {
   std::vector<Edge> edges_;  ///< [replica][stage][forwards, backwards]
   std::vector<double> takes_;
   std::vector<Meeting> meetings_;  ///< per stage
+  std::vector<double> on_device_;  ///< [forward] → the end of the last copy of what it keeps
   std::vector<std::array<double, kKinds>> seconds_;
   std::vector<int> awake_;
   /// [link] → tags of messages sent and not taken, where they must be taken in order.

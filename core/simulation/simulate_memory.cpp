@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a worker holds follows from the order of its actions and from `versions`. Only messages that
-// wait to be taken come from elsewhere, so each worker is walked through by itself, and its
-// arrivals are merged in by time.
+// wait to be taken come from elsewhere, and only host copies go on beside the actions. So each
+// worker is walked through by itself, and these changes are merged in by time.
 #include "core/simulation/simulate_memory.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <tuple>
 #include <utility>
 
 #include "core/cost/stage_memory.h"
@@ -18,9 +19,13 @@ namespace {
 
 constexpr std::int32_t kNever = -1;
 
-struct Arrival {
+/// Bytes that come or go while actions run.
+struct Change {
   double time = 0;
-  std::int64_t bytes = 0;
+  std::int64_t boundaries = 0;  ///< a message that arrives
+  std::int64_t activations =
+      0;                     ///< less at the end of an offload, more at the beginning of a fetch
+  std::int64_t on_host = 0;  ///< more when an offload begins, less when a fetch has ended
 };
 
 /// Counts the memory of one worker.
@@ -42,15 +47,16 @@ class Memory {
   void walk(const std::vector<Action>& actions, const std::vector<Span>& spans,
             const std::vector<ActionWeights>& weights) {
     hold_stages(actions);
-    gather_arrivals(actions);
+    gather_changes(actions, spans);
     sample(0);
     for (std::size_t i = 0; i < actions.size(); ++i) {
-      let_arrive(spans[i].begin);
+      if (is_host_copy(actions[i].kind)) continue;
+      let_change(spans[i].begin);
       begin(actions[i], weights[i]);
       now_.passing += std::exchange(beside_, 0);
       sample(spans[i].begin);
       if (is_fused_pair(actions, i)) beside_ = now_.passing;  // until the backward beside it ends
-      let_arrive(std::nextafter(spans[i].end, 0.0));  // an arrival at the very end counts after it
+      let_change(std::nextafter(spans[i].end, 0.0));  // an arrival at the very end counts after it
       end(actions[i], weights[i], static_cast<std::int32_t>(i));
       if (options_.memory_over_time) sample(spans[i].end);
     }
@@ -102,17 +108,32 @@ class Memory {
     }
   }
 
-  void gather_arrivals(const std::vector<Action>& actions) {
-    for (const Action& action : actions) {
+  void gather_changes(const std::vector<Action>& actions, const std::vector<Span>& spans) {
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      const Action& action = actions[i];
+      if (is_host_copy(action.kind)) add_copy(action, spans[i]);
       const std::int64_t bytes = incoming(action);
       if (bytes == 0) continue;
       const InputSource input = input_source(action);
-      arrivals_.push_back({input.gradient
-                               ? times_.backward_arrivals[slots_.backward(action, input.stage)]
-                               : times_.forward_arrivals[slots_.forward(action, input.stage)],
-                           bytes});
+      changes_.push_back(
+          {.time = input.gradient ? times_.backward_arrivals[slots_.backward(action, input.stage)]
+                                  : times_.forward_arrivals[slots_.forward(action, input.stage)],
+           .boundaries = bytes});
     }
-    std::ranges::sort(arrivals_, {}, &Arrival::time);
+    std::ranges::sort(changes_, {}, [](const Change& change) {
+      return std::tuple(change.time, change.activations, change.on_host);  // first what is freed
+    });
+  }
+
+  void add_copy(const Action& action, const Span& span) {
+    const std::int64_t bytes = cost(action).activation_bytes;
+    if (action.kind == ActionKind::Offload) {
+      changes_.push_back({.time = span.begin, .on_host = bytes});
+      changes_.push_back({.time = span.end, .activations = -bytes});
+    } else {
+      changes_.push_back({.time = span.begin, .activations = bytes});
+      changes_.push_back({.time = span.end, .on_host = -bytes});
+    }
   }
 
   /// Bytes that the action takes from another stage, on the same worker or on another.
@@ -122,10 +143,14 @@ class Memory {
     return input.gradient ? cost(action).output_bytes : cost(action).input_bytes;
   }
 
-  void let_arrive(double until) {
-    for (; arrived_ < arrivals_.size() && arrivals_[arrived_].time <= until; ++arrived_) {
-      now_.boundaries += arrivals_[arrived_].bytes;
-      sample(arrivals_[arrived_].time);
+  void let_change(double until) {
+    for (; changed_ < changes_.size() && changes_[changed_].time <= until; ++changed_) {
+      const Change& change = changes_[changed_];
+      now_.boundaries += change.boundaries;
+      now_.activations += change.activations;
+      on_host_ += change.on_host;
+      report_.host.most_bytes = std::max(report_.host.most_bytes, on_host_);
+      if (change.boundaries != 0 || change.activations != 0) sample(change.time);
     }
   }
 
@@ -223,8 +248,9 @@ class Memory {
   std::vector<bool>& recomputed_;        ///< [forward] → whether it is run again
   WorkerReport& report_;
   std::vector<HeldStage> held_;  ///< [replica][stage]
-  std::vector<Arrival> arrivals_;
-  std::size_t arrived_ = 0;
+  std::vector<Change> changes_;  ///< by time
+  std::size_t changed_ = 0;      ///< those that have happened
+  std::int64_t on_host_ = 0;
   MemoryUse now_;
   std::int64_t beside_ = 0;      ///< what the forward of the running fused pair needs to pass
   std::int64_t given_back_ = 0;  ///< activations that the running action has freed

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/stage/deferred_statistics.h"
 
+#include <ATen/record_function.h>
+
 #include "core/stage/layer.h"
 #include "core/stage/torch.h"
 
@@ -18,10 +20,11 @@ void DeferredStatistics::add(const Pass& pass, std::span<at::Tensor> running, do
                              std::int64_t count, const at::Tensor& mean,
                              const at::Tensor& variance) {
   const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unseen;  // what is gathered is no activation of the pass
   const Key key{running[0].unsafeGetTensorImpl(), pass.epoch, pass.minibatch};
   Gathered& all = gathered_[key];
   const double before = all.count, added = static_cast<double>(count);
-  const at::Tensor own_mean = mean.to(at::kDouble);
+  const at::Tensor own_mean = mean.to(at::kDouble, /*non_blocking=*/false, /*copy=*/true);
   const at::Tensor own_squares = variance.to(at::kDouble) * (added - 1);
   all.count += added;
   if (all.microbatches++ == 0) {

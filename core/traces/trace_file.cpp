@@ -74,8 +74,8 @@ Action action_of(const Event& event, ActionKind kind) {
                 .stage = event.count("args.stage"),
                 .replica = event.count("args.replica"),
                 .minibatch = event.count("args.minibatch")};
+  if (of_microbatch(kind)) action.microbatch = event.count("args.microbatch");
   if (!is_pass(kind)) return action;
-  action.microbatch = event.count("args.microbatch");
   action.loss = event.count("args.loss");
   action.with_next = event.flag("args.with_next");
   return action;

@@ -27,7 +27,7 @@
 #include "core/records/run_folder.h"
 #include "core/runtime/build_info.h"
 #include "core/runtime/devices/intra_op_threads.h"
-#include "core/schedule/update_remark.h"
+#include "core/schedule/remarks.h"
 #include "core/system/file.h"
 #include "core/system/foreign_error.h"
 #include "core/system/host_name.h"

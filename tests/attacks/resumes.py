@@ -58,7 +58,7 @@ CASES = {
         [{}],
     ),
 }
-EVERYWHERE = [{"pipeline.recompute": "always"}, {"pipeline.recompute": "never"}]
+EVERYWHERE = [{"pipeline.recompute": "always"}, {"pipeline.recompute": "never"}, {"pipeline.offload": "always"}]
 
 
 def executions():

@@ -31,7 +31,7 @@ def in_section(dotted, value):
 
 INTEGERS = (
     "loader.batch_size loader.limit_train loader.limit_test loader.validation loader.bucket loader.prefetch "
-    "pipeline.stages pipeline.microbatches pipeline.replicas pipeline.threads train.epochs train.seed "
+    "pipeline.stages pipeline.microbatches pipeline.replicas pipeline.threads pipeline.fetch_ahead train.epochs train.seed "
     "train.evaluate_every train.checkpoint.every translation.beam translation.max_length lr_schedule.size "
     "lr_schedule.warmup.length perturb.gradient_delay perturb.stale_batch_norm"
 ).split()
@@ -41,7 +41,7 @@ NUMBERS = (
 ).split()
 FLAGS = "loader.shuffle loader.drop_last loader.reshuffle optimizer.nesterov output.steps output.trace output.tensorboard".split()
 CHOICES = (
-    "pipeline.execution pipeline.recompute pipeline.batch_norm train.precision train.gradient train.drain "
+    "pipeline.execution pipeline.recompute pipeline.offload pipeline.batch_norm train.precision train.gradient train.drain "
     "train.checkpoint.unit lr_schedule.name lr_schedule.per model.weights_format model.activation"
 ).split()
 LISTS = "pipeline.placement model.widths lr_schedule.milestones".split()

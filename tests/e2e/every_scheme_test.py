@@ -21,6 +21,11 @@ THREAD_SHAPES = {
         "pipeline.microbatches": 2,
     },
     "features_replay, recomputed": {"scheme": {"name": "features_replay"}, "pipeline.recompute": "always"},
+    "pipedream, offloaded": {
+        "scheme": {"name": "pipedream"},
+        "pipeline.stages": 4,
+        "pipeline.offload": "always",
+    },
     "two waves of hanayo": {
         "scheme": {"name": "hanayo", "waves": 2},
         "pipeline.stages": 8,

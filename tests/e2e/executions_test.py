@@ -72,6 +72,12 @@ DEFECTS = {
         "optimizer.lr": 0.005,
     },
     "pipedream as coded": {"scheme": {"name": "pipedream", "refill": False}},
+    "offloaded": {
+        "scheme": {"name": "one_f_one_b"},
+        "pipeline.microbatches": 4,
+        "pipeline.offload": "always",
+        "pipeline.fetch_ahead": 0,
+    },
     "torchgpipe": {
         "scheme": {"name": "gpipe"},
         "pipeline.microbatches": 3,

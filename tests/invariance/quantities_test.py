@@ -61,7 +61,7 @@ class Quantities(Invariance):
         base = {key: value for key, value in EVERYTHING.items()}
         sweep = base | {"sweep": {"grid": {"train.seed": [1, 2]}}, "table": {"rows": "scheme.name"}}
         self.write("s.yaml", sweep)
-        self.write("h.yaml", HARDWARE | {"buses": [{"name": "b", "devices": [0, 1], "bandwidth_gb_per_s": 4}]})
+        self.write("h.yaml", HARDWARE | {"buses": [{"name": "b", "devices": [0, 1], "bandwidth_gb_per_s": 4}], "host": {"bandwidth_gb_per_s": 4}})
         self.write("hessian.json", {"matrix": [[2, 1, 0], [1, 2, 1], [0, 1, 2]]})
         self.pipewright("sweep", "s.yaml", "--out", "sw", "--jobs", 1)
         run = harness.Run(min((self.folder / "sw").glob("*/run.json")).parent)
@@ -73,7 +73,9 @@ class Quantities(Invariance):
         one = ("s.yaml", "--hardware", "h.yaml")
         self.pipewright("simulate", *one, "--json", "one.json")
         self.pipewright("simulate", *one, "--sweep", "--json", "all.json", "--csv", "all.csv")
-        quantities["simulate"] = self.of_json(self.folder / "one.json", "--json")
+        moved = ("--set", "scheme={name: gpipe}", "--set", "pipeline.offload=always")
+        self.pipewright("simulate", *one, *moved, "--json", "moved.json")
+        quantities["simulate"] = self.of_json(self.folder / "one.json", "--json") | self.of_json(self.folder / "moved.json", "--json")
         quantities["simulate --sweep"] = self.of_json(self.folder / "all.json", "--json", opaque=("varied",)) | {
             f"--csv {column}" for column in self.header("all.csv") if column != "train.seed"
         }

@@ -23,6 +23,7 @@ MACHINE = {
     "between": {"latency_us": 16, "bandwidth_gb_per_s": 0.5},
     "links": [{"from": 0, "to": 1, "latency_us": 1, "bandwidth_gb_per_s": 8}],
     "buses": [{"name": "b", "devices": [0, 1, 2], "bandwidth_gb_per_s": 4}],
+    "host": {"latency_us": 2, "bandwidth_gb_per_s": 1},
     "codecs": [{"name": "uniform", "encode_gb_per_s": 1, "decode_gb_per_s": 2}],
     "copies": {"engines": 1},
 }
@@ -45,7 +46,7 @@ def faster(value, factor):
 
 def seconds_scaled(value, factor):
     """Figures of `simulate --json` with all seconds divided by the factor and all rates times it."""
-    seconds = {"makespan", "seconds_per_minibatch", "computing", "communicating", "idle", "busy", "peak_at"}
+    seconds = {"makespan", "seconds_per_minibatch", "computing", "communicating", "idle", "busy", "waiting", "peak_at"}
     if isinstance(value, list):
         return [seconds_scaled(each, factor) for each in value]
     if not isinstance(value, dict):
@@ -82,10 +83,14 @@ class Time(Invariance):
                 plain.pop(key), fast.pop(key)
             self.assertEqual(fast, seconds_scaled(plain, 4), scheme)
         # Every figure of one, by itself: workers, links, buses, and memory over time.
-        plain, fast = (self.figures(machine, "pipedream") for machine in (MACHINE, faster(MACHINE, 4)))
-        for each in (plain, fast):
-            each.pop("costs_from")
-        self.assertEqual(fast, seconds_scaled(plain, 4))
+        for flags in ((), ("--set", "pipeline.offload=always", "--set", "pipeline.fetch_ahead=0")):
+            machines = (MACHINE, faster(MACHINE, 4))
+            plain, fast = (self.figures(machine, "pipedream", *flags) for machine in machines)
+            for each in (plain, fast):
+                each.pop("costs_from")
+            self.assertEqual(fast, seconds_scaled(plain, 4))
+            waiting = [worker["offload"]["waiting"] for worker in plain["workers"] if "offload" in worker]
+            self.assertEqual(any(each > 0 for each in waiting), bool(flags))
 
     def test_of_costs_in_other_units_is_in_other_units(self):
         """Costs in place of counts: 16 times the seconds, on links of a 16th of the speed."""

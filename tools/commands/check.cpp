@@ -24,7 +24,8 @@
 #include "core/reports/plot_spec.h"
 #include "core/reports/table_spec.h"
 #include "core/runtime/devices/device.h"
-#include "core/schedule/update_remark.h"
+#include "core/schedule/offload.h"
+#include "core/schedule/remarks.h"
 #include "core/stability/edge_text.h"
 #include "core/stability/stability_report.h"
 #include "core/sweep/sweep_check.h"
@@ -122,6 +123,7 @@ void print_remarks(const Plan& plan) {
       precision_remark(e.train.precision, on_cpu),
       memory_format_remark(e),
       recomputation_remark(e.pipeline.recompute, e.pipeline.microbatches),
+      e.pipeline.offload ? offload_remark(plan.training.schedule, e.pipeline.fetch_ahead) : "",
       update_remark(plan.training.schedule, plan.training.loop),
       perturbation_remark(e.perturbation)};
   for (const NamedGradientRule& rule : e.gradient_rules) remarks.push_back(rule.rule->remark());

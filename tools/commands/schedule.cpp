@@ -8,8 +8,8 @@
 #include "core/drawing/render.h"
 #include "core/drawing/render_refusal.h"
 #include "core/experiment/experiment.h"
-#include "core/schedule/idle_remark.h"
-#include "core/schedule/update_remark.h"
+#include "core/schedule/offload.h"
+#include "core/schedule/remarks.h"
 #include "core/system/file.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
@@ -58,6 +58,8 @@ int run_schedule(const std::vector<std::string>& arguments) {
   for (const std::string& remark :
        {experiment.scheme->remark(), idle_remark(*experiment.scheme, experiment.shape(1)),
         recomputation_remark(experiment.pipeline.recompute, experiment.pipeline.microbatches),
+        experiment.pipeline.offload ? offload_remark(schedule, experiment.pipeline.fetch_ahead)
+                                    : "",
         update_remark(schedule)})
     if (!remark.empty()) print("\nnote: %s\n", remark.c_str());
   if (line.given("svg")) {

@@ -96,6 +96,8 @@ PipelineShape shape_of(const CommandLine& line, const Experiment& experiment) {
                   "; a search is for one pipeline, and its order serves all replicas; expected 1"));
   if (experiment.pipeline.recompute != Recomputation::Never)
     refuse("pipeline.recompute is set; a search plans no recomputation; expected never");
+  if (experiment.pipeline.offload)
+    refuse("pipeline.offload is always; a search plans no copies to the host; expected never");
   if (line.given("pytorch-csv") && line.integer("staleness") > 0)
     refuse(
         "--pytorch-csv is for one mini-batch of a synchronous schedule, and --staleness lets "

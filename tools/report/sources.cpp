@@ -30,7 +30,8 @@ std::string schedule_key(const Value& document) {
   std::string key;
   for (const char* const path :
        {"scheme", "pipeline.stages", "pipeline.replicas", "pipeline.microbatches",
-        "pipeline.placement", "pipeline.recompute", "pipeline.balance", "model"})
+        "pipeline.placement", "pipeline.recompute", "pipeline.offload", "pipeline.fetch_ahead",
+        "pipeline.balance", "model"})
     if (const Value* const value = document.find_path(path)) key += to_json(*value) + "\n";
   return key;
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/devices/memory_count.h"
 
-#include <ATen/record_function.h>
 #include <c10/core/Allocator.h>
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "core/base/mutex.h"
+#include "core/runtime/devices/new_storages.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -64,69 +63,18 @@ struct MemoryCount::OfAllocator final : MemoryCount::Counted {
   const std::shared_ptr<Reports> reports;
 };
 
-/// Counts on the meta device, where no allocator is called. It watches operators instead: storage
-/// that one returns and that was not among its inputs is new.
+/// Counts on the meta device, where no allocator is called.
 struct MemoryCount::OfOperators final : MemoryCount::Counted {
-  OfOperators()
-      : outer(innermost),
-        callback(at::addThreadLocalCallback(at::RecordFunctionCallback(begin, end)
-                                                .needsInputs(true)
-                                                .needsOutputs(true)
-                                                .scopes({at::RecordScope::FUNCTION}))) {
-    innermost = this;
-  }
-  ~OfOperators() override {
-    at::removeCallback(callback);
-    innermost = outer;
-  }
+  OfOperators() : storages(at::kMeta, [this] { most = std::max(most, live()); }) {}
 
-  std::int64_t live() const override {
-    std::int64_t bytes = 0;
-    for (const auto& [address, memory] : seen)
-      if (const auto storage = memory.storage.lock(); storage && memory.taken)
-        bytes += static_cast<std::int64_t>(storage->nbytes());
-    return bytes;
-  }
+  std::int64_t live() const override { return storages.bytes(); }
   std::int64_t peak() const override { return most; }
   void forget_peak() override { most = live(); }
 
  private:
-  struct Memory {
-    c10::weak_intrusive_ptr<c10::StorageImpl> storage;
-    bool taken = false;  ///< allocated since the count began
-  };
-
-  static std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& call) {
-    for (const c10::IValue& input : call.inputs()) innermost->see(input, false);
-    return nullptr;
-  }
-  static void end(const at::RecordFunction& call, at::ObserverContext*) {
-    for (const c10::IValue& output : call.outputs()) innermost->see(output, true);
-    std::erase_if(innermost->seen,
-                  [](const auto& memory) { return memory.second.storage.expired(); });
-    innermost->most = std::max(innermost->most, innermost->live());
-  }
-
-  void see(const c10::IValue& value, bool taken) {
-    if (value.isList()) {
-      for (const c10::IValue& item : value.toListRef()) see(item, taken);
-      return;
-    }
-    if (!value.isTensor()) return;
-    const at::Tensor& tensor = value.toTensor();
-    if (!tensor.defined() || !tensor.is_meta()) return;
-    const c10::Storage& storage = tensor.storage();
-    seen.try_emplace(storage.unsafeGetStorageImpl(), Memory{storage.getWeakStorageImpl(), taken});
-  }
-
-  static thread_local OfOperators* innermost;
-  OfOperators* const outer;
-  const at::CallbackHandle callback;
-  std::unordered_map<const c10::StorageImpl*, Memory> seen;
+  const NewStorages storages;
   std::int64_t most = 0;
 };
-
-thread_local MemoryCount::OfOperators* MemoryCount::OfOperators::innermost = nullptr;
 
 MemoryCount::MemoryCount(at::Device device) {
   if (device.is_meta())

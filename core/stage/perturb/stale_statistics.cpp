@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/stage/perturb/stale_statistics.h"
 
+#include <ATen/record_function.h>
+
 namespace pipewright {
 
 StaleStatistics::StaleStatistics(int lag, std::vector<TensorQueue::Item> buffers,
@@ -10,6 +12,7 @@ StaleStatistics::StaleStatistics(int lag, std::vector<TensorQueue::Item> buffers
 
 void StaleStatistics::begin_forward(const Pass& pass, std::span<const at::Tensor> buffers) {
   if (open_ == 0) {
+    const at::DisableRecordFunctionGuard unseen;  // what is queued is no activation of the pass
     queue_.push(TensorQueue::List(buffers.begin(), buffers.end()));
     if (queue_.size() > lag_) queue_.pop();
   }

@@ -177,6 +177,7 @@ at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool non_bloc
     const auto stream = current_key(to.device());
     const std::array<const void*, 1> write{memory_of(to)};
     model().work(stream, {}, write);
+    model().catch_up(stream);  // `from` may be what an earlier copy to the host writes
     on_cpu(to).copy_(from);
     if (!non_blocking) model().wait_on_host(model().record(stream));
   }

@@ -2,6 +2,7 @@
 #include "tests/unit/device/stream_model.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/text.h"
 
@@ -50,6 +51,8 @@ StreamModel::Memory* StreamModel::find(const void* address) {
 void StreamModel::allocate(const void* memory, std::size_t bytes, const Stream& stream) {
   const std::lock_guard lock(mutex_);
   memory_[memory] = {.bytes = bytes, .first = stream};
+  bytes_ += bytes;
+  most_bytes_ = std::max(most_bytes_, bytes_);
 }
 
 void StreamModel::announce(const void* memory, const Stream& stream) {
@@ -72,6 +75,7 @@ void StreamModel::free(const void* memory) {
   const auto found = memory_.find(memory);
   if (found == memory_.end()) return;
   const Memory& freed = found->second;
+  bytes_ -= freed.bytes;
   Clock known = clocks_[freed.first], elsewhere = freed.writes;
   join_into(known, host.known);
   join_into(known, of_ended_threads());
@@ -118,12 +122,7 @@ void StreamModel::wait_on_host(const Clock& clock) {
   ++host_waits_;
   host.guard = &mutex_;
   join_into(host.known, clock);
-  std::erase_if(late_, [&](const Late& late) {
-    const auto done = clock.find(late.stream);
-    if (done == clock.end() || done->second < late.tick) return false;
-    late.action();
-    return true;
-  });
+  perform_late(clock);
 }
 
 void StreamModel::later(const Stream& stream, std::function<void()> action) {
@@ -142,6 +141,25 @@ int StreamModel::streams_used(int device) const {
     const auto own = entry.second.find(entry.first);
     return entry.first.first == device && own != entry.second.end() && own->second > 0;
   }));
+}
+
+void StreamModel::perform_late(const Clock& clock) {
+  std::erase_if(late_, [&](const Late& late) {
+    const auto done = clock.find(late.stream);
+    if (done == clock.end() || done->second < late.tick) return false;
+    late.action();
+    return true;
+  });
+}
+
+void StreamModel::catch_up(const Stream& stream) {
+  const std::lock_guard lock(mutex_);
+  perform_late(clocks_[stream]);
+}
+
+std::size_t StreamModel::take_most_bytes() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(most_bytes_, bytes_);
 }
 
 }  // namespace pipewright::test

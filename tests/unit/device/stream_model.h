@@ -45,9 +45,14 @@ class StreamModel {
   /// Delays the action until a host waits for the last work queued on the stream.
   void later(const Stream& stream, std::function<void()> action);
 
+  /// Performs the delayed actions that work of this stream certainly follows.
+  void catch_up(const Stream& stream);
+
   /// The faults since the last call, each once.
   std::set<std::string> take_faults();
   int host_waits() const { return host_waits_; }
+  /// The most bytes that all devices held at once since the last call.
+  std::size_t take_most_bytes();
   /// Number of streams of that device that have had work.
   int streams_used(int device) const;
 
@@ -64,6 +69,7 @@ class StreamModel {
     std::function<void()> action;
   };
   Memory* find(const void* address);
+  void perform_late(const Clock& clock);
   void expect_done(const Clock& uses, const Clock& known, const char* what, const Stream& stream);
 
   mutable std::mutex mutex_;
@@ -72,6 +78,7 @@ class StreamModel {
   std::vector<Late> late_;
   std::set<std::string> faults_;
   int host_waits_ = 0;
+  std::size_t bytes_ = 0, most_bytes_ = 0;
 };
 
 }  // namespace pipewright::test

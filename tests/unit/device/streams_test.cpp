@@ -53,6 +53,40 @@ TEST_F(Streams, GiveTheSameBitsWithReplicasOnTwoDevices) {
         {kFirstStreamDevice, kSecondStreamDevice, kSecondStreamDevice, kFirstStreamDevice});
 }
 
+TEST_F(Streams, GiveTheSameBitsWhereActivationsWaitOnTheHost) {
+  for (const char* scheme : {"gpipe", "one_f_one_b", "pipedream", "zb_h1", "interlocking"})
+    for (const std::vector<at::Device>& devices :
+         {std::vector{kFirstStreamDevice, kSecondStreamDevice}, std::vector{kFirstStreamDevice}})
+      for (const int ahead : {0, 1})
+        expect_equal_elsewhere(
+            concat("{scheme: {name: ", scheme,
+                   "}, train.precision: float64, pipeline.microbatches: 4, dataset.train: 40, "
+                   "pipeline.offload: always, pipeline.fetch_ahead: ",
+                   ahead, "}"),
+            devices);
+}
+
+/// 64 samples in 8 micro-batches; a hidden layer keeps 8 x 64 doubles of each. Neighbours are on
+/// two devices, because on one they would share what one keeps as output and the other as input.
+TEST_F(Streams, HoldFewerBytesWhereActivationsWaitOnTheHost) {
+  const auto most_bytes = [&](const char* offload) {
+    Laboratory laboratory(concat(
+        "{scheme: {name: gpipe}, model.widths: [6, 64, 64, 64, 3], pipeline.microbatches: 8, "
+        "loader.batch_size: 64, dataset.train: 64, train.precision: float64, pipeline.offload: ",
+        offload, "}"));
+    const Plan& plan = plan_on(laboratory, {kFirstStreamDevice, kSecondStreamDevice});
+    const Stages stages = plan.stages();
+    model_.take_most_bytes();
+    train(plan, stages, Execution::Serial);
+    return model_.take_most_bytes();
+  };
+  constexpr std::size_t kHidden = 8 * 64 * sizeof(double);
+  const std::size_t kept = most_bytes("never"), moved = most_bytes("always");
+  std::printf("at most %zu bytes on the devices, %zu with offload\n", kept, moved);
+  // Three stages have such a layer; of 8 micro-batches 2 stay at each.
+  EXPECT_LT(moved + 3 * 5 * kHidden, kept);
+}
+
 TEST_F(Streams, GiveTheSameBitsOfADisturbedTraining) {
   for (const char* scheme : {"gpipe", "pipedream", "spectrain"})
     expect_equal_elsewhere(

@@ -18,7 +18,8 @@ TEST(Identity, IsKeptByNameOutputAndLayout) {
        {"{name: x}", "{output.steps: false}", "{pipeline.stages: 2}", "{pipeline.replicas: 2}",
         "{pipeline.balance: layers}", "{pipeline.placement: [0, 0, 1, 1]}",
         "{pipeline.execution: threads}", "{pipeline.threads: 2}",
-        "{pipeline.device: [cpu, cpu, cpu, cpu]}", "{pipeline.timeout: 2}", "{train.epochs: 2}"})
+        "{pipeline.device: [cpu, cpu, cpu, cpu]}", "{pipeline.timeout: 2}",
+        "{pipeline.offload: always, pipeline.fetch_ahead: 2}", "{train.epochs: 2}"})
     EXPECT_EQ(identity(changes), identity("{}")) << changes;
 }
 
@@ -50,6 +51,22 @@ TEST(Identity, IsThatOfEarlierProgramsWherePerturbIsIdle) {
     EXPECT_EQ(digest_without_seed(e.resolved), digest_without_seed(older)) << idle;
     EXPECT_EQ(identity_changes(older, e.resolved, {}), "") << idle;
   }
+}
+
+TEST(Identity, IsThatOfEarlierProgramsWhereNothingIsOffloaded) {
+  for (const char* idle : {"{}", "{pipeline.offload: never}", "{pipeline.fetch_ahead: 3}"}) {
+    const Laboratory laboratory(idle);
+    Value older = laboratory.experiment.resolved;
+    EXPECT_EQ(std::erase_if(older.find("pipeline")->fields,
+                            [](const auto& field) {
+                              return field.first == "offload" || field.first == "fetch_ahead";
+                            }),
+              2U);
+    EXPECT_EQ(laboratory.experiment.digest, config_digest(older)) << idle;
+    EXPECT_EQ(laboratory.experiment.identity, identity_of(older, {})) << idle;
+  }
+  EXPECT_NE(Laboratory("{pipeline.offload: always}").experiment.digest,
+            Laboratory("{}").experiment.digest);
 }
 
 TEST(Identity, IsThatOfEarlierProgramsWithoutGradientRules) {

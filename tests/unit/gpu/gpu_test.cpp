@@ -68,6 +68,15 @@ TEST_P(Gpu, GivesTheSameForReplicas) {
         devices());
 }
 
+TEST_P(Gpu, GivesTheSameWhereActivationsWaitOnTheHost) {
+  for (const char* scheme : {"gpipe", "pipedream", "zb_h1"})
+    expect_equal_elsewhere(
+        concat("{scheme: {name: ", scheme,
+               "}, train.precision: float64, pipeline.microbatches: 4, pipeline.offload: always, "
+               "model: {name: cnn, width: 0.125, size: 8, channels: 1, classes: 3}}"),
+        devices());
+}
+
 TEST_P(Gpu, GivesTheSameOfADisturbedTraining) {
   for (const char* scheme : {"gpipe", "pipedream", "spectrain"})
     expect_equal_elsewhere(

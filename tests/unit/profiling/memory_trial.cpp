@@ -66,7 +66,9 @@ class Trial {
           use(instruction);
           stage_.backward_weight(id(action), action.loss, action.scale);
           break;
-        case ActionKind::Reduce: continue;
+        case ActionKind::Reduce:
+        case ActionKind::Offload:
+        case ActionKind::Fetch: continue;
         case ActionKind::Update: update(instruction); continue;
       }
       for (const WeightKey& key : instruction.weights.frees) stage_.weights().free(key);

@@ -7,6 +7,7 @@
 #include "core/runtime/cursor.h"
 #include "core/runtime/executor.h"
 #include "core/schedule/builders.h"
+#include "core/schedule/offload.h"
 #include "core/schedule/recompute.h"
 #include "core/stage/torch.h"
 #include "tests/unit/runtime/laboratory.h"
@@ -41,7 +42,7 @@ std::string text_of(const Instruction& i, int microbatches) {
   for (const WeightKey& key : weights.frees) text += text_of(key);
   text +=
       text_of(i.receive) + text_of(i.send) + text_of(i.bypass_received) + text_of(i.bypass_sent);
-  return text + concat(i.input_gradient, i.recomputed, i.last_pass, i.first_half, " ",
+  return text + concat(i.input_gradient, i.recomputed, i.offloaded, i.last_pass, i.first_half, " ",
                        i.update_minibatch, "*", i.update_scale);
 }
 
@@ -86,13 +87,19 @@ TEST(LoopProgram, HasTheInstructionsOfTheWholeSchedule) {
       if (each.name == "pipedream_2bw") shape.microbatches = shape.stages;
       if (const auto own = reading.scheme->placement(shape.stages); !own.empty())
         shape.placement = own;
-      for (const Recomputation which : {Recomputation::Never, Recomputation::Always}) {
+      const std::vector<std::function<Schedule(Schedule)>> forms{
+          [](Schedule plain) { return plain; },
+          [](Schedule plain) {
+            return with_recomputation(std::move(plain), Recomputation::Always);
+          },
+          [](Schedule plain) { return with_offload(std::move(plain), 1); }};
+      for (const auto& form : forms) {
         SCOPED_TRACE(concat(each.name, each.options, " in ", shape.stages, " stages"));
         expect_same_program(
             [&](int count) {
               PipelineShape longer = shape;
               longer.minibatches = count;
-              return with_recomputation(reading.scheme->schedule(longer), which);
+              return form(reading.scheme->schedule(longer));
             },
             minibatches);
         if (HasFatalFailure()) return;

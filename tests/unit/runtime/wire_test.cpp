@@ -143,6 +143,8 @@ TEST(Wire, GivesTheSameBitsOfImagesInBothMemoryFormats) {
             "scheme: {name: spectrain, version: 2}, pipeline.stages: 3",
             "scheme: {name: zb_h1}, pipeline.stages: 3, pipeline.microbatches: 2",
             "scheme: {name: gpipe}, pipeline.stages: 3, pipeline.recompute: always",
+            "scheme: {name: one_f_one_b}, pipeline.stages: 3, pipeline.microbatches: 4, "
+            "pipeline.offload: always",
             "scheme: {name: pipedream}, pipeline.stages: 2, pipeline.replicas: 2",
             "scheme: {name: gpipe}, pipeline.stages: 2, pipeline.replicas: 2, "
             "pipeline.gradient_compression: {name: powersgd, rank: 1}",

@@ -23,8 +23,13 @@ inline bool is_backward(const Action& a) {
   return a.kind == ActionKind::Backward || a.kind == ActionKind::BackwardInput;
 }
 
+inline bool is_copy(const Action& a) {
+  return a.kind == ActionKind::Offload || a.kind == ActionKind::Fetch;
+}
+
 /// Identity of a pass, without its position: its kind (Forward, Head, Recompute, a backward of a
-/// loss (whole, relay or first half), or the second half of one), stage, mini-batch and so on.
+/// loss (whole, relay or first half), or the second half of one), stage, mini-batch and so on. Host
+/// copies have one, too.
 using Pass = std::array<int, 6>;
 inline Pass pass(char what, const Action& a, int stage, int loss) {
   return {what, stage, a.replica, a.minibatch, a.microbatch, loss};
@@ -33,6 +38,7 @@ inline Pass pass(const Action& a) {
   if (a.kind == ActionKind::Forward) return pass('F', a, a.stage, -1);
   if (a.kind == ActionKind::Head) return pass('H', a, a.stage, -1);
   if (a.kind == ActionKind::Recompute) return pass('r', a, a.stage, -1);
+  if (is_copy(a)) return pass(a.kind == ActionKind::Offload ? 'o' : 'f', a, a.stage, -1);
   return pass(a.kind == ActionKind::BackwardWeight ? 'W' : 'B', a, a.stage, a.loss);
 }
 
@@ -40,7 +46,7 @@ inline Pass pass(const Action& a) {
 inline Pass input(const Schedule& schedule, const Action& a) {
   const bool last = a.stage == schedule.shape.stages - 1;
   if (a.kind == ActionKind::Forward && a.stage > 0) return pass('F', a, a.stage - 1, -1);
-  if (a.kind == ActionKind::Head || a.kind == ActionKind::Recompute)
+  if (a.kind == ActionKind::Head || a.kind == ActionKind::Recompute || is_copy(a))
     return pass('F', a, a.stage, -1);
   if (a.kind == ActionKind::BackwardWeight) return pass('B', a, a.stage, a.loss);
   if (!is_backward(a)) return {};
@@ -111,6 +117,10 @@ inline std::string fault_of_passes(const Schedule& schedule) {
       if (a.kind == ActionKind::Recompute && !shape.training) return "no forward";
       if (a.kind == ActionKind::Recompute) {
         if (++again[pass(a)] > 1) return "recomputed twice";
+      } else if (is_copy(a)) {
+        if (!shape.training || a.minibatch < 0 || a.minibatch >= shape.minibatches ||
+            a.microbatch < 0 || a.microbatch >= shape.microbatches)
+          return "a copy of nothing";
       } else if (a.kind == ActionKind::BackwardInput)
         ++relays[pass(a)];
       else if (half)
@@ -148,6 +158,29 @@ inline std::string fault_of_recomputations(const Schedule& schedule) {
   return "";
 }
 
+/// Checks that what is copied to the host comes back once before it is needed, and is needed then.
+inline std::string fault_of_copies(const Schedule& schedule) {
+  for (const auto& worker : schedule.workers) {
+    std::map<Pass, std::string> stories;  // by forward: its actions in order, one letter each
+    for (const Action& a : worker)
+      if (a.kind != ActionKind::Reduce && a.kind != ActionKind::Update)
+        stories[pass('F', a, a.stage, -1)] += static_cast<char>(pass(a)[0]);
+    for (const auto& [forward, story] : stories) {
+      if (story.find_first_of("of") == std::string::npos) continue;
+      // A forward and heads; away and back; then passes, but no recomputation.
+      const std::size_t away = story.find('o');
+      if (away == std::string::npos || story.substr(away, 2) != "of") return "not away and back";
+      const std::string before = story.substr(0, away), after = story.substr(away + 2);
+      if (before.find('F') == std::string::npos ||
+          before.find_first_not_of("FH") != std::string::npos)
+        return "moved too early or too late";
+      if (after.empty() || after.find_first_not_of("HBW") != std::string::npos)
+        return "moved for nothing";
+    }
+  }
+  return "";
+}
+
 /// Checks that each gradient is applied by one later update of its stage, and that all gradients of
 /// an update are reduced once and together.
 inline std::string fault_of_gradients(const Schedule& schedule) {
@@ -164,7 +197,7 @@ inline std::string fault_of_gradients(const Schedule& schedule) {
       if (update && waiting.reduced != (schedule.shape.replicas > 1)) return "not reduced";
       if (update) waiting = {};
       if (!update && waiting.reduced && a.kind != ActionKind::Forward &&
-          a.kind != ActionKind::BackwardInput && a.kind != ActionKind::Recompute)
+          a.kind != ActionKind::BackwardInput && a.kind != ActionKind::Recompute && !is_copy(a))
         return "reduced too early";
       if (reduce) waiting.reduced = true;
       if (a.kind == ActionKind::Backward || a.kind == ActionKind::Head ||
@@ -244,7 +277,7 @@ inline std::string fault_of_weights(const Schedule& schedule) {
     for (const Action& a : worker) {
       int& latest = updates[{a.stage, a.replica}];
       if (a.kind == ActionKind::Update) ++latest;
-      if (a.kind == ActionKind::Update || a.kind == ActionKind::Reduce) continue;
+      if (a.kind == ActionKind::Update || a.kind == ActionKind::Reduce || is_copy(a)) continue;
       Weights weights = a.weights;
       const Pass forward = pass('F', a, a.stage, -1);
       if (weights.source == Weights::Source::OfForward) {
@@ -281,8 +314,9 @@ inline std::string fault_of_weights(const Schedule& schedule) {
 /// Why a schedule cannot run with unbounded links; "" if it can.
 inline std::string fault(const Schedule& schedule) {
   for (const auto& find :
-       {detail::fault_of_passes, detail::fault_of_recomputations, detail::fault_of_gradients,
-        detail::fault_of_pairs, detail::fault_of_progress, detail::fault_of_weights})
+       {detail::fault_of_passes, detail::fault_of_recomputations, detail::fault_of_copies,
+        detail::fault_of_gradients, detail::fault_of_pairs, detail::fault_of_progress,
+        detail::fault_of_weights})
     if (const std::string found = find(schedule); !found.empty()) return found;
   return "";
 }

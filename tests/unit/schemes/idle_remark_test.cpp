@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is remarked on too few micro-batches, and of which schemes.
-#include "core/schedule/idle_remark.h"
+#include "core/schedule/remarks.h"
 
 #include <gtest/gtest.h>
 

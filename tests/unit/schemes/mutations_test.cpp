@@ -10,6 +10,7 @@
 
 #include "core/cost/cost_table.h"
 #include "core/drawing/render.h"
+#include "core/schedule/offload.h"
 #include "core/schedule/recompute.h"
 #include "core/schedule/validate.h"
 #include "core/schedule/versions.h"
@@ -55,6 +56,10 @@ std::vector<Schedule> made_right() {
     all.push_back(with_recomputation(
         schedule_of(name, "{}", {.stages = 3, .microbatches = 2, .minibatches = 2}),
         Recomputation::Always));
+  for (const char* name : {"gpipe", "pipedream", "zb_h1", "interlocking"})
+    for (const int ahead : {0, 1})
+      all.push_back(with_offload(
+          schedule_of(name, "{}", {.stages = 3, .microbatches = 3, .minibatches = 2}), ahead));
   return all;
 }
 
@@ -74,6 +79,7 @@ Simulation simulated(const Schedule& schedule) {
   }
   Hardware hardware = ideal_hardware(schedule.shape.workers());
   hardware.within = {.latency = 0.125, .bandwidth = 4000};
+  hardware.host = {.latency = 0.125, .bandwidth = 100};
   hardware.buses = {{.name = "bus", .devices = {0, 1}, .bandwidth = 3000}};
   return simulate(schedule, costs, hardware);
 }
@@ -84,6 +90,7 @@ void expect_run_to_its_end(const Schedule& schedule) {
   const PassIndex index(schedule);
   for (std::size_t w = 0; w < schedule.workers.size(); ++w) {
     double free = 0;
+    std::map<naive::Pass, double> copied;  // when the copy ended
     for (std::size_t i = 0; i < schedule.workers[w].size(); ++i) {
       if (i > 0 && schedule.workers[w][i - 1].with_next) {  // beside it, and so at the same time
         EXPECT_EQ(simulation.spans[w][i].begin, simulation.spans[w][i - 1].begin);
@@ -91,6 +98,18 @@ void expect_run_to_its_end(const Schedule& schedule) {
         continue;
       }
       const Span& span = simulation.spans[w][i];
+      if (is_host_copy(schedule.workers[w][i].kind)) {  // beside the others
+        EXPECT_GE(span.begin, free);
+        EXPECT_GE(span.end, span.begin);
+        copied[naive::pass(schedule.workers[w][i])] = span.end;
+        continue;
+      }
+      if (is_pass(schedule.workers[w][i].kind))
+        for (const char copy : {'o', 'f'}) {
+          const Action& needs = schedule.workers[w][i];
+          const auto before = copied.find(naive::pass(copy, needs, needs.stage, -1));
+          EXPECT_GE(span.begin, before == copied.end() ? 0 : before->second);
+        }
       const ActionPlace input = index.input_of(schedule.workers[w][i]);
       const double made =
           input == kNowhere ? 0 : simulation.spans[as_size(input.first)][as_size(input.second)].end;
@@ -129,13 +148,13 @@ bool names(const std::string& text, const Action& action) {
                                    ", mini-batch ", action.minibatch);
   if (line.find(words) != std::string::npos) return true;
   for (const int stage : {action.stage - 1, action.stage, action.stage + 1})
-    for (const char kind : {'F', 'H', 'r', 'B', 'b', 'W', 'R', 'U'})
+    for (const char kind : {'F', 'H', 'r', 'B', 'b', 'W', 'o', 'f', 'R', 'U'})
       if (line.find(concat(stage, kind, action.minibatch)) != std::string::npos) return true;
   return false;
 }
 
 bool names_some_action(const std::string& text) {
-  static const std::regex action("[0-9][FHrBbWRU]-?[0-9]|no [a-z -]+ of stage");
+  static const std::regex action("[0-9][FHrBbWofRU]-?[0-9]|no [a-z -]+ of stage");
   return std::regex_search(text.substr(0, text.find('\n')), action);
 }
 
@@ -191,8 +210,11 @@ bool is_update(const Action& action) {
 bool is_reduce(const Action& action) {
   return action.kind == ActionKind::Reduce;
 }
+bool is_copy(const Action& action) {
+  return action.kind == ActionKind::Offload || action.kind == ActionKind::Fetch;
+}
 bool is_pass(const Action& action) {
-  return !is_update(action) && !is_reduce(action);
+  return !is_update(action) && !is_reduce(action) && !is_copy(action);
 }
 bool is_recompute(const Action& action) {
   return action.kind == ActionKind::Recompute;
@@ -273,6 +295,10 @@ TEST(Mutation, ARecomputationWithOtherWeightsIsRefusedUnlessItsBackwardsHaveThem
   expect_change_refused(with(Weights::latest(1)), is_recompute);
 }
 
+TEST(Mutation, ALostHostCopyIsMissed) {
+  expect_change_refused(drop, is_copy);
+}
+
 TEST(Mutation, ALostReductionIsMissed) {
   expect_change_refused(drop, is_reduce);
 }
@@ -307,6 +333,7 @@ TEST(Mutation, AWrongLossIsRefused) {
 
 TEST(Mutation, AWrongMicroBatchIsRefused) {
   expect_number_refused(&Action::microbatch, is_pass);
+  expect_number_refused(&Action::microbatch, is_copy);
 }
 
 TEST(Mutation, AWrongMiniBatchIsRefused) {
@@ -327,9 +354,10 @@ TEST(Mutation, AWrongStageOrReplicaIsRefused) {
 }
 
 TEST(Mutation, AnActionOfAnotherKindIsRefused) {
-  for (const ActionKind kind : {ActionKind::Forward, ActionKind::Head, ActionKind::Recompute,
-                                ActionKind::Backward, ActionKind::BackwardInput,
-                                ActionKind::BackwardWeight, ActionKind::Reduce, ActionKind::Update})
+  for (const ActionKind kind :
+       {ActionKind::Forward, ActionKind::Head, ActionKind::Recompute, ActionKind::Backward,
+        ActionKind::BackwardInput, ActionKind::BackwardWeight, ActionKind::Offload,
+        ActionKind::Fetch, ActionKind::Reduce, ActionKind::Update})
     expect_change_refused(
         [kind](Schedule& schedule, std::size_t worker, std::size_t index) {
           schedule.workers[worker][index].kind = kind;

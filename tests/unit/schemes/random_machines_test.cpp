@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // On machines made up at random — stragglers, slow links, buses, few copy engines, sends that
-// block, receives in order, bounded links — simulate() says what a plain list of events says.
+// block, receives in order, bounded links, slow links to the host — simulate() says what a plain
+// list of events says.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <iterator>
 #include <optional>
 
@@ -10,6 +12,7 @@
 #include "core/base/random.h"
 #include "core/cost/cost_table.h"
 #include "core/drawing/render.h"
+#include "core/schedule/offload.h"
 #include "core/schedule/recompute.h"
 #include "core/schedule/validate.h"
 #include "core/simulation/simulate.h"
@@ -73,6 +76,7 @@ std::vector<StageCost> costs_of(Dice& dice, int stages) {
              .input_bytes = dice.upto(2000),
              .output_bytes = dice.upto(2000),
              .reduced_bytes = reduced(),
+             .activation_bytes = dice.upto(3000),
              .parameter_bytes = dice.upto(2000)};
   return costs;
 }
@@ -86,6 +90,7 @@ Hardware machine_of(Dice& dice, int devices) {
   hardware.devices_per_host = 1 + dice.upto(3);
   hardware.within = speed_of(dice);
   hardware.between = speed_of(dice);
+  hardware.host = speed_of(dice);
   for (Device& device : hardware.devices)
     device = {.speed = dice.between(0.5, 2), .slowdown = dice.between(1, 1.5)};
   for (int buses = dice.upto(3); buses > 0; --buses) {
@@ -103,10 +108,15 @@ Hardware machine_of(Dice& dice, int devices) {
 }
 
 /// Nothing where the scheme refuses the shape.
-std::optional<Schedule> some_schedule(const SchemeCase& each, const PipelineShape& shape,
-                                      Recomputation recomputation) {
+std::optional<Schedule> some_schedule(Dice& dice, const SchemeCase& each,
+                                      const PipelineShape& shape) {
   try {
-    return with_recomputation(schedule_of(each.name, each.options, shape), recomputation);
+    const Schedule plain = schedule_of(each.name, each.options, shape);
+    switch (dice.upto(2)) {
+      case 0: return plain;
+      case 1: return with_recomputation(plain, Recomputation::ExceptLast);
+      default: return with_offload(plain, dice.upto(2));
+    }
   } catch (const Error&) {
     return {};
   }
@@ -135,15 +145,14 @@ std::optional<std::vector<std::vector<Span>>> simulated_spans(const Schedule& sc
 }
 
 TEST(RandomMachine, TakesAsLongAsAPlainListOfEventsSays) {
-  int compared = 0, stopped = 0, met = 0;
+  int compared = 0, stopped = 0, met = 0, copied = 0;
   std::vector<SchemeCase> cases = every_scheme();
   std::ranges::copy(schemes_that_share_workers(), std::back_inserter(cases));
   for (const SchemeCase& each : cases)
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
       Dice dice(seed + stable_hash(each.name + each.options));
       const PipelineShape shape = shape_of(dice, each);
-      const auto made = some_schedule(
-          each, shape, dice.coin() ? Recomputation::ExceptLast : Recomputation::Never);
+      const auto made = some_schedule(dice, each, shape);
       if (!made) continue;
       Schedule schedule = *made;
       const std::vector<StageCost> costs = costs_of(dice, shape.stages);
@@ -164,6 +173,8 @@ TEST(RandomMachine, TakesAsLongAsAPlainListOfEventsSays) {
       }
       const auto& simulated = *spans;
       met += hardware.receives == Receives::Rendezvous ? 1 : 0;
+      for (const auto& actions : schedule.workers)
+        copied += static_cast<int>(std::ranges::count(actions, ActionKind::Fetch, &Action::kind));
       for (std::size_t w = 0; w < expected.size(); ++w)
         for (std::size_t i = 0; i < expected[w].size(); ++i) {
           ASSERT_NEAR(simulated[w][i].begin, expected[w][i].begin,
@@ -179,6 +190,7 @@ TEST(RandomMachine, TakesAsLongAsAPlainListOfEventsSays) {
   EXPECT_GT(compared, 500);
   EXPECT_GT(stopped, 50);
   EXPECT_GT(met, 50);
+  EXPECT_GT(copied, 500);
 }
 
 }  // namespace

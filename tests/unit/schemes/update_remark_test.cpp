@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stage that misses an update is named; no scheme of ours misses one.
-#include "core/schedule/update_remark.h"
+#include "core/schedule/remarks.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "core/schedule/idle_remark.h"
 #include "core/schedule/validate.h"
 #include "tests/unit/schemes/scheme_cases.h"
 

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 namespace pipewright {
 namespace {
@@ -177,6 +178,17 @@ TEST(Hardware, OfEveryPresetReadsWithoutComplaint) {
     EXPECT_GT(hardware.devices[0].memory, 0) << file.path();
   }
   EXPECT_GE(presets, 6);
+}
+
+TEST(Hardware, KnowsTheLinkToItsHostWhereItsBandwidthIsGiven) {
+  EXPECT_FALSE(read("{}").host.has_value());
+  EXPECT_FALSE(read("{host: {latency_us: 5}}").host.has_value());
+  const Hardware hardware = read("{host: {latency_us: 5, bandwidth_gb_per_s: 12}}");
+  ASSERT_TRUE(hardware.host.has_value());
+  EXPECT_DOUBLE_EQ(hardware.host->latency, 5e-6);
+  EXPECT_EQ(hardware.host->bandwidth, 12e9);
+  EXPECT_NE(complaint("{host: {bandwidth_gb_per_s: -1}}"), "");
+  EXPECT_EQ(ideal_hardware(1).host->bandwidth, std::numeric_limits<double>::infinity());
 }
 
 }  // namespace

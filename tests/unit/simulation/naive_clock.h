@@ -75,10 +75,12 @@ class Clock {
       return send(w);
     }
     if (action->kind == ActionKind::Reduce) return encode(w, *action);
+    if (is_copy(*action)) return queue_copy(w, *action);
     const Action* const beside = action->with_next ? action + 1 : nullptr;
     if (!input_is_there(w, *action, 0)) return;
     if (beside != nullptr && !input_is_there(w, *beside, same_link(*action, *beside) ? 1 : 0))
       return;
+    if (on_host_.contains(forward_of(beside != nullptr ? *beside : *action))) return;
     workers_[w].doing = Doing::Computes;
     take_input(*action);
     double seconds = seconds_of_action(w, *action);
@@ -94,6 +96,49 @@ class Clock {
     at(now_ + seconds, [this, w] {
       workers_[w].doing = Doing::Sends;
       send(w);
+    });
+  }
+
+  /// The forward whose activations the pass needs; a forward needs none.
+  static Pass forward_of(const Action& action) {
+    const bool needs = action.kind != ActionKind::Forward && action.kind != ActionKind::Update;
+    return needs ? pass('F', action, action.stage, -1) : Pass{};
+  }
+
+  /// The worker goes on while its copies wait for their turn.
+  void queue_copy(std::size_t w, const Action& action) {
+    const bool away = action.kind == ActionKind::Offload;
+    if (away) on_host_.insert(forward_of(action));
+    copies_to_do_[{w, away}].emplace_back(workers_[w].next, &action);
+    go_on(w);
+    copy(w, away);
+  }
+
+  /// Begins the next copy of a worker in a direction, if its turn has come.
+  void copy(std::size_t w, bool away) {
+    auto& queue = copies_to_do_[{w, away}];
+    if (queue.empty() || copying_.contains({w, away})) return;
+    const auto [position, action] = queue.front();
+    const Pass forward = forward_of(*action);
+    if (!away && !gone_.contains(forward)) return;
+    queue.pop_front();
+    copying_.insert({w, away});
+    spans_[w][position].begin = now_;
+    const auto bytes = static_cast<double>(costs_[as_size(action->stage)].activation_bytes);
+    const double carried = now_ + bytes / hardware_.host->bandwidth;
+    at(carried, [this, w, away] {
+      copying_.erase({w, away});
+      copy(w, away);
+    });
+    at(carried + hardware_.host->latency, [this, w, away, forward, position = position] {
+      spans_[w][position].end = now_;
+      if (away) {
+        gone_.insert(forward);
+        copy(w, false);
+      } else {
+        on_host_.erase(forward);
+        start(w);
+      }
     });
   }
 
@@ -383,6 +428,11 @@ class Clock {
   std::set<std::pair<std::size_t, std::size_t>> busy_;  // links
   std::map<std::size_t, int> copies_;
   std::map<const Bus*, double> bus_free_;
+  /// By worker and direction: host copies that have not begun, with their position.
+  std::map<std::pair<std::size_t, bool>, std::deque<std::pair<std::size_t, const Action*>>>
+      copies_to_do_;
+  std::set<std::pair<std::size_t, bool>> copying_;
+  std::set<Pass> on_host_, gone_;  // by forward: not all back on the device; all on the host
   /// Messages of a link that were sent and not yet taken, in order.
   std::map<std::pair<std::size_t, std::size_t>, std::deque<Pass>> in_order_;
   std::set<Pass> receives_;  // whose receiver has come to their receive

@@ -10,6 +10,7 @@
 #include "core/cost/cost_table.h"
 #include "core/cost/stage_memory.h"
 #include "core/schedule/builders.h"
+#include "core/schedule/offload.h"
 #include "core/schedule/recompute.h"
 #include "core/schedule/validate.h"
 #include "core/simulation/simulate.h"
@@ -318,6 +319,53 @@ TEST(SimulatedMemory, OfAFusedPairIsThatOfBothHalves) {
   EXPECT_EQ(most_passing(), 110);
   for (Action& action : schedule.workers[0]) action.with_next = false;
   EXPECT_EQ(most_passing(), 100);
+}
+
+/// 0F0 0o0 0F1 0o1 0F2 0B2 0f1 0B1 0f0 0B0 0U0; an offload ends 1.5 s after its forward.
+TEST(MemoryOfActivations, ThatAreOffloadedIsFreeFromTheEndOfTheOffloadToTheBeginningOfTheFetch) {
+  const Schedule schedule =
+      with_offload(pipeline_schedule({.stages = 1, .microbatches = 3}, {.fill_drain = true}), 0);
+  validate(schedule);
+  Hardware hardware = ideal_hardware(1);
+  hardware.host = {.latency = 0.5, .bandwidth = kActivations};
+  const Simulation simulation = simulate(schedule, costs_of(1), hardware, kOverTime);
+  const auto held_at = [&](double time) {
+    std::int64_t held = 0;
+    for (const MemoryStep& step : simulation.workers[0].memory)
+      if (step.time <= time) held = step.use.activations;
+    return held / kActivations;
+  };
+  EXPECT_EQ(held_at(0.5), 1);
+  EXPECT_EQ(held_at(2.25), 3) << "0F0 until 2.5, 0F1, 0F2";
+  EXPECT_EQ(held_at(2.75), 2);
+  EXPECT_EQ(held_at(4), 1) << "0F1 is away at 3.5";
+  EXPECT_EQ(held_at(5.25), 1) << "0f1 begins at 5, when 0B2 has ended";
+  EXPECT_EQ(held_at(8.75), 1) << "0f0 begins at 8.5, when 0B1 has ended";
+  EXPECT_EQ(simulation.workers[0].host.most_bytes, 2 * kActivations);
+}
+
+/// With copies in no time a stage holds what it computes with and what it fetches.
+TEST(MemoryOfActivations, ThatAreOffloadedIsThatOfOneMicroBatchAndThoseFetchedAhead) {
+  for (const auto& [ahead, away] : {std::pair(0, 7), {1, 7}, {2, 6}}) {
+    const Schedule schedule = with_offload(
+        pipeline_schedule({.stages = 2, .microbatches = 8}, {.fill_drain = true}), ahead);
+    const Simulation simulation = simulated(schedule, costs_of(2), kOverTime);
+    EXPECT_EQ(most(simulation, 0, &MemoryUse::activations), (1 + ahead) * kActivations);
+    EXPECT_EQ(simulation.workers[0].host.most_bytes, away * kActivations);
+  }
+}
+
+TEST(StageMoments, CountWhatIsOffloadedAsInputsOnly) {
+  const auto kept = [](const Schedule& schedule) {
+    int most = 0;
+    const auto moments = stage_moments(schedule);
+    for (const StageMoment& moment : moments[0]) most = std::max(most, moment.kept);
+    return most;
+  };
+  const Schedule plain = pipeline_schedule({.stages = 2, .microbatches = 8}, {.fill_drain = true});
+  EXPECT_EQ(kept(plain), 8);
+  EXPECT_EQ(kept(with_offload(plain, 0)), 1);
+  EXPECT_EQ(kept(with_offload(plain, 1)), 2);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/cost/cost_table.h"
 #include "core/schedule/builders.h"
+#include "core/schedule/offload.h"
 #include "core/schedule/recompute.h"
 #include "core/schedule/slots.h"
 #include "core/schedule/validate.h"
@@ -585,6 +586,63 @@ TEST(Simulate, HidesNothingOfPassesThatRunInTurn) {
   EXPECT_EQ(plain.makespan, other.makespan);
   EXPECT_EQ(plain.spans[0][2].end, 5);
   EXPECT_EQ(plain.spans[1][2].begin, 5);
+}
+
+/// One stage, three micro-batches: 0F0 0o0 0F1 0o1 0F2 0B2 0f1 0B1 0f0 0B0 0U0 with ahead 0.
+Schedule offloading(int ahead) {
+  return with_offload(gpipe(1, 3), ahead);
+}
+
+/// Forwards take 1 s, backwards 2, and copies of 100 bytes so many seconds and a quarter.
+Simulation with_host_link(const Schedule& schedule, double seconds) {
+  std::vector<StageCost> costs = equal_costs(1);
+  costs[0].activation_bytes = 100;
+  Hardware hardware = ideal_hardware(1);
+  hardware.host = {.latency = 0.25, .bandwidth = 100 / seconds};
+  return simulation_of(schedule, costs, hardware);
+}
+
+TEST(HostCopies, AreMadeInTurnBesidePassesWhichWaitForFetches) {
+  const Simulation simulation = with_host_link(offloading(0), 1.5);
+  const std::vector<Span>& spans = simulation.spans[0];
+  const auto at = [&](std::size_t i) { return std::pair(spans[i].begin, spans[i].end); };
+  EXPECT_EQ(at(1), std::pair(1.0, 2.75)) << "0o0 behind 0F0";
+  EXPECT_EQ(at(2), std::pair(1.0, 2.0)) << "0F1 goes on";
+  EXPECT_EQ(at(3), std::pair(2.5, 4.25)) << "0o1 when the link has carried 0o0";
+  EXPECT_EQ(at(5), std::pair(3.0, 5.0)) << "0B2";
+  EXPECT_EQ(at(6), std::pair(5.0, 6.75)) << "0f1";
+  EXPECT_EQ(at(7), std::pair(6.75, 8.75)) << "0B1 waits for it";
+  EXPECT_EQ(at(8), std::pair(8.75, 10.5)) << "0f0";
+  EXPECT_EQ(at(9), std::pair(10.5, 12.5)) << "0B0";
+  EXPECT_EQ(simulation.makespan, 12.5);
+  const HostCopies& host = simulation.workers[0].host;
+  EXPECT_EQ(host.offloaded.messages, 2);
+  EXPECT_EQ(host.offloaded.bytes, 200);
+  EXPECT_EQ(host.offloaded.busy, 3);
+  EXPECT_EQ(host.waiting, 3.5);
+}
+
+TEST(HostCopies, ThatBeginEarlierAreThereInTime) {
+  const Simulation simulation = with_host_link(offloading(1), 1.5);
+  EXPECT_EQ(simulation.workers[0].host.waiting, 1) << "0f1 begins when 0o1 has ended";
+  EXPECT_EQ(simulation.makespan, 10);
+  EXPECT_EQ(with_host_link(offloading(1), 0.25).workers[0].host.waiting, 0);
+  EXPECT_EQ(with_host_link(gpipe(1, 3), 1.5).workers[0].host.offloaded.messages, 0);
+}
+
+TEST(HostCopies, NeedHardwareThatSaysHowFastTheyAre) {
+  Hardware hardware = ideal_hardware(1);
+  hardware.host.reset();
+  const std::vector<StageCost> costs = equal_costs(1);
+  EXPECT_NO_THROW(simulation_of(gpipe(1, 3), costs, hardware));
+  try {
+    simulation_of(offloading(1), costs, hardware);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Experiment);
+    EXPECT_NE(std::string(error.what()).find("expected host.bandwidth_gb_per_s"),
+              std::string::npos);
+  }
 }
 
 }  // namespace

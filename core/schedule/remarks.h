@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A remark on stages that make fewer updates than there are mini-batches.
+/// Remarks on schedules that are right but perhaps not meant: on mini-batches with too few
+/// micro-batches to keep a pipeline busy, and on stages that make fewer updates than there are
+/// mini-batches.
 #pragma once
 
 #include <optional>
@@ -9,6 +11,12 @@
 #include "core/schedule/schedule.h"
 
 namespace pipewright {
+
+/// "1 micro-batch for 4 stages: workers are idle in 75 % of their slots; …" if the scheme flushes
+/// the pipeline after every mini-batch (past a warm-up, if it begins with one), the shape has fewer
+/// micro-batches than stages, and twice as many micro-batches as stages would leave fewer slots
+/// idle; else "". Slots are those of slots.h.
+std::string idle_remark(const Scheme& scheme, PipelineShape shape);
 
 /// "stage 1 updates its weights 43 times in 44 mini-batches, so …" if a stage of some replica makes
 /// fewer updates than there are mini-batches; it names the stage with the fewest and says how many

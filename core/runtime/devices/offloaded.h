@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Memory of a device that waits in the memory of its host. The tensors stay as they are, with
+/// their places in autograd's graph; only the bytes behind their storages move. Nobody may read
+/// them meanwhile: there is no memory.
+#pragma once
+
+#include <c10/core/Event.h>
+
+#include <optional>
+#include <vector>
+
+#include "core/runtime/devices/new_storages.h"
+
+namespace pipewright {
+
+/// What one forward keeps. Used by the thread of its worker, whose current stream has made it. On
+/// a CPU the bytes are copied within its memory.
+class Offloaded {
+ public:
+  /// Moves the bytes of those storages that somebody still holds. On a device the copies are queued
+  /// behind the kernels so far, and the memory is free for kernels that follow them.
+  explicit Offloaded(const WeakStorages& storages);
+  /// Queues the way back, into memory that is new.
+  void fetch();
+  /// Lets kernels that follow wait until all bytes are back.
+  void await() const;
+  std::size_t bytes() const;
+
+ private:
+  struct Block {
+    c10::Storage storage;
+    at::Tensor host;  ///< its bytes
+  };
+  std::vector<Block> blocks_;
+  std::optional<c10::Event> away_, back_;  ///< when the copies are done; none: they are
+};
+
+}  // namespace pipewright

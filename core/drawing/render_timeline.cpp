@@ -112,7 +112,7 @@ class Timeline {
               concat(kind_name(action.kind), " of ", labels_.action(action), ", ",
                      time_text(span.begin), " to ", time_text(span.end), weights));
     const std::string name = labels_.action(action);
-    if (text_width(name, 10) < width - 4)
+    if (!is_host_copy(action.kind) && text_width(name, 10) < width - 4)
       page_.text(left + width / 2, y + height / 2 + 4, name,
                  {.size = 10, .color = shade.ink, .anchor = "middle"});
   }

@@ -88,8 +88,8 @@ TEST(Probes, ChangeNoBitWithBatchNormDropoutReplicasCodecsRecomputationAndFewerB
        {", model: {name: cnn, width: 0.125, size: 8, channels: 1, classes: 3}",
         ", pipeline.replicas: 2", ", pipeline.compression: {name: uniform, bits: 4}",
         ", pipeline.compression: {name: aq_sgd, bits: 4}", ", pipeline.recompute: always",
-        ", train.precision: bfloat16", ", train.precision: float16",
-        ", optimizer: {name: adamw, lr: 0.01}",
+        ", pipeline.offload: always, pipeline.fetch_ahead: 0", ", train.precision: bfloat16",
+        ", train.precision: float16", ", optimizer: {name: adamw, lr: 0.01}",
         ", perturb: {gradient_delay: 1, weight_noise: 0.05}"})
     for (const char* scheme : {"{name: gpipe}", "{name: pipedream}", "{name: spectrain}",
                                "{name: zb_h1}", "{name: interlocking}"}) {
@@ -130,7 +130,8 @@ TEST(Probes, TakeADelayOfGradientsForAPartOfTheDelay) {
 TEST(Probes, OfTheWholeGradientChangeNoBitOfASerialTraining) {
   for (const char* more :
        {"", ", model: {name: cnn, width: 0.125, size: 8, channels: 1, classes: 3}",
-        ", pipeline.replicas: 2", ", pipeline.recompute: always", ", train.precision: bfloat16",
+        ", pipeline.replicas: 2", ", pipeline.recompute: always",
+        ", pipeline.offload: always, pipeline.fetch_ahead: 0", ", train.precision: bfloat16",
         ", pipeline.compression: {name: uniform, bits: 4}"})
     for (const char* scheme : {"{name: pipedream}", "{name: zb_h1}", "{name: spectrain}"}) {
       Laboratory laboratory(concat(

@@ -65,6 +65,7 @@ class Gpt final : public Model {
   std::vector<std::int64_t> input_shape() const override { return {tokens_}; }
   Task task() const override { return Task::Continue; }
   std::int64_t classes() const override { return vocabulary_; }
+  bool runs_in_slices() const override { return true; }
   LayerPtr head(std::size_t last_layer) const override {
     if (last_layer > static_cast<std::size_t>(blocks_) + 1) return linear(vocabulary_, vocabulary_);
     return sequence({{"norm", layer_norm(width_)}, {"", output()}});

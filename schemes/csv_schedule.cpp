@@ -311,8 +311,8 @@ class FromCsv final : public Scheme {
       throw Error(ErrorKind::Experiment,
                   concat("pipeline.placement names other workers than the rows of ", path_.string(),
                          "; leave it out"));
-    check("microbatches", shape.microbatches,
-          listed_ ? listed_->shape().microbatches : file_->microbatches());
+    check(shape.slices > 1 ? "microbatches times pipeline.slices" : "microbatches",
+          shape.microbatches, listed_ ? listed_->shape().microbatches : file_->microbatches());
     if (!listed_) return schedule_of_workers(placed, file_->workers());
     check("replicas", shape.replicas, listed_->shape().replicas);
     placed.replica_placement = listed_->shape().replica_placement;

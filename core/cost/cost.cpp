@@ -9,6 +9,21 @@
 
 namespace pipewright {
 
+StageCost cost_of_slice(StageCost cost, int slices) {
+  if (slices == 1) return cost;
+  for (double StageCost::*seconds :
+       {&StageCost::forward, &StageCost::backward, &StageCost::backward_input,
+        &StageCost::backward_weight, &StageCost::backward_sent, &StageCost::backward_input_sent,
+        &StageCost::head, &StageCost::coding_forward, &StageCost::coding_backward})
+    cost.*seconds /= slices;
+  for (std::int64_t StageCost::*bytes :
+       {&StageCost::input_bytes, &StageCost::output_bytes, &StageCost::activation_bytes,
+        &StageCost::peak_bytes, &StageCost::peak_adding_bytes, &StageCost::freed_bytes,
+        &StageCost::peak_bare_bytes})
+    cost.*bytes = (cost.*bytes + slices - 1) / slices;
+  return cost;
+}
+
 double seconds_of(const StageCost& cost, ActionKind kind) {
   switch (kind) {
     case ActionKind::Forward: return cost.forward + cost.coding_forward;

@@ -84,6 +84,11 @@ struct StageCost {
   std::int64_t gradient_sum_bytes() const { return parameter_bytes - head_memory.parameter_bytes; }
 };
 
+/// The costs of passes of one of `slices` equal slices of a micro-batch: what is proportional to
+/// the tokens is divided by their number, bytes rounded up. So is attention, of which later slices
+/// in fact have more than earlier ones.
+StageCost cost_of_slice(StageCost cost, int slices);
+
 /// Seconds that a worker computes for an action of that kind. For a Reduce these are the codecs'
 /// only; the sums take time on links. A host copy takes none of it.
 double seconds_of(const StageCost& cost, ActionKind kind);

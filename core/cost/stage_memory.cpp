@@ -153,12 +153,13 @@ std::vector<std::vector<StageMoment>> stage_moments(const Schedule& schedule) {
 
 StageMemories::StageMemories(const Profile& profile, std::vector<std::vector<StageMoment>> moments,
                              int optimizer_slots, AuxiliaryHeads heads,
-                             std::vector<std::int64_t> tables)
+                             std::vector<std::int64_t> tables, int slices)
     : profile_(profile),
       moments_(std::move(moments)),
       slots_(optimizer_slots),
       heads_(std::move(heads)),
       tables_(std::move(tables)),
+      slices_(slices),
       row_begin_(profile.layers.size()) {}
 
 void StageMemories::fill_row(std::size_t begin) const {
@@ -175,7 +176,7 @@ void StageMemories::fill_row(std::size_t begin) const {
 
 StageCost StageMemories::cost_of(std::size_t begin, std::size_t end, int stage) const {
   fill_row(begin);
-  StageCost cost = row_[end - begin - 1];
+  StageCost cost = cost_of_slice(row_[end - begin - 1], slices_);
   if (std::ranges::binary_search(heads_.stages, stage)) add_head(cost, heads_.behind[end - 1]);
   return cost;
 }

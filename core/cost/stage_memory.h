@@ -53,10 +53,11 @@ class StageMemories {
  public:
   /// `optimizer_slots` is the number of tensors as large as the weights that the optimizer keeps.
   /// The profile must outlive this object. `tables`: bytes of other tensors that it keeps for each
-  /// layer, those of heads left out; empty: none.
+  /// layer, those of heads left out; empty: none. `slices`: those of a micro-batch, if each
+  /// is a pass.
   StageMemories(const Profile& profile, std::vector<std::vector<StageMoment>> moments,
                 int optimizer_slots, AuxiliaryHeads heads = {},
-                std::vector<std::int64_t> tables = {});
+                std::vector<std::int64_t> tables = {}, int slices = 1);
 
   /// The memory of layers [begin, end) as that stage. Fast if calls with the same `begin` follow
   /// each other.
@@ -72,6 +73,7 @@ class StageMemories {
   int slots_;
   AuxiliaryHeads heads_;
   std::vector<std::int64_t> tables_;
+  int slices_;
   mutable std::size_t row_begin_;
   mutable std::vector<StageCost> row_;  ///< [end − begin − 1], for row_begin_
 };

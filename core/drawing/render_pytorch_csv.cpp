@@ -21,6 +21,7 @@ namespace {
 /// The cell of a pass: "2F0".
 std::string cell_of(const Schedule& schedule, const PassIndex& index, const Action& action) {
   const char* operation = "";
+  if (schedule.shape.slices > 1) refuse(schedule, action, "is of a slice of a micro-batch");
   switch (action.kind) {
     case ActionKind::Forward: operation = "F"; break;
     case ActionKind::Backward: operation = "B"; break;

@@ -223,7 +223,8 @@ std::string render_simulation(const Schedule& schedule, const Hardware& hardware
   std::string text = concat(counted(shape.stages, "stage"), " on ", schedule.workers.size(), " of ",
                             counted(hardware.devices.size(), "device"), " (", hardware.name, "), ",
                             counted(shape.minibatches, "mini-batch"), " of ",
-                            counted(shape.microbatches, "micro-batch"), "\n");
+                            counted(shape.microbatches / shape.slices, "micro-batch"),
+                            shape.slices > 1 ? concat(" in ", shape.slices, " slices") : "", "\n");
   text += concat("makespan    ", time_text(simulation.makespan), "; in the steady part ",
                  time_text(period), " a mini-batch\n");
   text += concat("throughput  ", pace_text(period > 0 ? static_cast<double>(samples) / period : 0),
@@ -255,7 +256,8 @@ Value simulation_value(const Schedule& schedule, const Hardware& hardware,
   value.at_or_add("hardware") = Value::of(hardware.name);
   value.at_or_add("stages") = Value::of(schedule.shape.stages);
   value.at_or_add("minibatches") = Value::of(schedule.shape.minibatches);
-  value.at_or_add("microbatches") = Value::of(schedule.shape.microbatches);
+  value.at_or_add("microbatches") = Value::of(schedule.shape.microbatches / schedule.shape.slices);
+  if (schedule.shape.slices > 1) value.at_or_add("slices") = Value::of(schedule.shape.slices);
   value.at_or_add("makespan") = Value::of(simulation.makespan);
   value.at_or_add("bubble") = Value::of(simulation.bubble);
   Value& parts = value.at_or_add("bubble_parts") = Value::mapping();

@@ -30,7 +30,9 @@ std::string summary(const GridLayout& layout) {
   std::string text = concat(counted(shape.stages, "stage"), " on ", counted(workers, "worker"),
                             shape.replicas > 1 ? concat(" (", shape.replicas, " replicas)") : "",
                             ", ", counted(shape.minibatches, "mini-batch"));
-  if (shape.microbatches > 1) text += concat(" of ", shape.microbatches, " micro-batches");
+  if (shape.microbatches > 1)
+    text += concat(" of ", counted(shape.microbatches / shape.slices, "micro-batch"));
+  if (shape.slices > 1) text += concat(" in ", shape.slices, " slices");
   text += concat("; ", counted(makespan, "slot"));
   if (workers * makespan > 0)
     text += concat(", workers ", (100 * busy + workers * makespan / 2) / (workers * makespan),
@@ -44,7 +46,8 @@ std::string tooltip_of(const GridLayout& layout, std::size_t worker, std::size_t
   const WeightKey& key = layout.versions().workers[worker][position].key;
   const int start = layout.times().start[worker][position];
   std::string text = concat(kind_name(action.kind), " of mini-batch ", action.minibatch);
-  if (layout.schedule().shape.microbatches > 1) text += concat(", micro-batch ", action.microbatch);
+  const PipelineShape& shape = layout.schedule().shape;
+  if (shape.microbatches > 1) text += ", " + microbatch_text(action, shape);
   text += concat(", stage ", action.stage);
   if (is_part_of_backward(action.kind)) text += concat(", loss ", action.loss);
   return concat(text, "; weights ", weights_text(key.version, key.ahead), "; slots ", start, "–",

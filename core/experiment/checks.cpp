@@ -9,6 +9,7 @@
 #include "core/experiment/balance.h"
 #include "core/experiment/dynamics.h"
 #include "core/experiment/perturbation.h"
+#include "core/experiment/slices.h"
 #include "core/experiment/stage_layout.h"
 #include "core/schedule/predictions.h"
 #include "core/schedule/schedule_size.h"
@@ -236,6 +237,7 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
       return;  // already refused: save the time of a large schedule
     check_schedule_size(shape, 1);
     e.scheme->schedule(shape);
+    check_slices(e, document, problems);
     check_gradient_rules(e, document, problems);
     check_probes(e, document, resolved, problems);
   } catch (const Error& error) {

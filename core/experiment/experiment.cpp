@@ -19,7 +19,8 @@ Place place_in(const Value& document, std::string dotted) {
 PipelineShape Experiment::shape(int minibatches, int first_minibatch) const {
   return {.stages = pipeline.stages,
           .replicas = pipeline.replicas,
-          .microbatches = pipeline.microbatches,
+          .microbatches = pipeline.microbatches * pipeline.slices,
+          .slices = pipeline.slices,
           .minibatches = minibatches,
           .first_minibatch = first_minibatch,
           .placement = pipeline.placement,

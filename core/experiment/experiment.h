@@ -54,6 +54,7 @@ struct LoaderOptions {
 
 struct PipelineOptions {
   int stages = 1, microbatches = 1, replicas = 1;
+  int slices = 1;  ///< of a micro-batch, along its sequences; each is a pass
   MicrobatchSizes microbatch_sizes = MicrobatchSizes::Even;
   std::vector<int> placement;
   std::vector<std::vector<int>> replica_placement;  ///< by the scheme, where replicas share workers

@@ -69,6 +69,10 @@ Value without_idle(Value resolved) {
   if (rules != nullptr && rules->is(Value::Kind::Sequence) && rules->items.empty())
     std::erase_if(resolved.fields,
                   [](const auto& field) { return field.first == "gradient_rules"; });
+  if (Value* const pipeline = resolved.find("pipeline"))
+    std::erase_if(pipeline->fields, [](const auto& field) {
+      return field.first == "slices" && field.second == Value::of(1);
+    });
   return without_idle_perturb(without_idle_offload(without_idle_output(std::move(resolved))));
 }
 

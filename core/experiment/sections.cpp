@@ -184,6 +184,14 @@ PipelineSection read_pipeline(Options& root) {
       "Number of micro-batches that a mini-batch is cut into; asynchronous schemes accumulate "
       "gradients over them.",
       {1, 1 << 20}));
+  p.slices = static_cast<int>(o.integer(
+      "slices", 1,
+      "Number of slices that a micro-batch is cut into along its sequences, each a pass of its own "
+      "that attends to those before it. It needs the model gpt, samples whose tokens it divides, "
+      "and a scheme that goes back through slices in reverse: seq1f1b or gpipe. Gradients are "
+      "those "
+      "without slices, but for rounding.",
+      {1, 1 << 16}));
   p.microbatch_sizes =
       o.choice(
           "microbatch_sizes", {"even", "torch_chunk"}, "even",

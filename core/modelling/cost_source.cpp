@@ -81,6 +81,28 @@ std::string counted_key(const Experiment& experiment) {
   return concat(wanted.digest, " ", wanted.samples, " ", wanted.precision);
 }
 
+/// What was counted of a micro-batch, for one of its slices. Its passes read all weights and start
+/// all kernels, so their times are more than such a part of the micro-batch's.
+Profile counted_slice(Profile counted, int slices) {
+  const auto divide = [&](std::int64_t& bytes) { bytes = (bytes + slices - 1) / slices; };
+  divide(counted.input_bytes);
+  for (LayerCost& layer : counted.layers) {
+    layer.flops /= slices;
+    divide(layer.output_bytes);
+    divide(layer.activation_bytes);
+    divide(layer.peak_bytes);
+    divide(layer.peak_adding_bytes);
+  }
+  return counted;
+}
+
+/// Turns the costs of a micro-batch into those of its slices, and says so.
+void divide_among_slices(SourcedCosts& costs, int slices) {
+  if (slices == 1) return;
+  for (StageCost& stage : costs.stages) stage = cost_of_slice(stage, slices);
+  costs.from += concat("; each of ", slices, " slices takes an equal part of a micro-batch's");
+}
+
 }  // namespace
 
 std::string counted_from(const Hardware& hardware, std::string_view precision) {
@@ -107,8 +129,9 @@ SourcedCosts CostSource::of(Experiment& experiment, const Hardware& hardware) {
   check_format(experiment, hardware);
   const Roofline roofline(hardware.rates, experiment.train.precision.name,
                           weight_moves(experiment));
-  const Profile profile = roofline.timed(counted(experiment));
-  cut_by(experiment, profile);
+  const Profile whole = counted(experiment);
+  cut_by(experiment, roofline.timed(whole));
+  const Profile profile = roofline.timed(counted_slice(whole, experiment.pipeline.slices));
   AuxiliaryHeads heads = counted_heads(experiment);
   for (std::size_t i = 0; i < heads.behind.size(); ++i)
     roofline.set_times(heads.behind[i], profile.layers[i].output_bytes, /*sends=*/true);
@@ -125,6 +148,7 @@ SourcedCosts CostSource::of_table(const Experiment& experiment) const {
   if (table.samples > 0)
     costs.minibatch =
         table.samples * experiment.pipeline.microbatches * experiment.pipeline.replicas;
+  divide_among_slices(costs, experiment.pipeline.slices);
   return costs;
 }
 
@@ -152,7 +176,9 @@ SourcedCosts CostSource::of_profile(Experiment& experiment, const Hardware& hard
     from +=
         "; auxiliary heads take no time, for it has none: `pipewright profile` measures them "
         "with a scheme that has them";
-  return {.stages = stage_costs(profile, experiment.balance, heads), .from = from};
+  SourcedCosts costs{.stages = stage_costs(profile, experiment.balance, heads), .from = from};
+  divide_among_slices(costs, experiment.pipeline.slices);
+  return costs;
 }
 
 Profile CostSource::counted(const Experiment& experiment) {

@@ -108,8 +108,9 @@ StageMemories stage_memories(const Experiment& e, const Profile& profile, int st
   shape.stages = stages;
   check_schedule_size(shape, shape.minibatches);
   const Schedule schedule = e.schedule_in(shape);
-  return {profile, stage_moments(schedule), optimizer_slots(e, schedule), count_heads(e, stages),
-          table_bytes(e)};
+  return {
+      profile,        stage_moments(schedule), optimizer_slots(e, schedule), count_heads(e, stages),
+      table_bytes(e), e.pipeline.slices};
 }
 
 void cut_by(Experiment& e, const Profile& profile) {

@@ -46,6 +46,15 @@ struct Share {
   std::int64_t samples = 0;          ///< number of samples of this micro-batch
   std::int64_t replica_samples = 0;  ///< number of samples of its replica
   std::int64_t all_samples = 0;      ///< number of samples of the whole mini-batch
+  int slice = 0, slices = 1;         ///< which part of the samples' sequences, and of how many
+
+  /// The same samples with their whole sequences.
+  Share whole() const {
+    Share all = *this;
+    all.slice = 0;
+    all.slices = 1;
+    return all;
+  }
 };
 
 /// Indices of samples in the training split, as long as `keeper` lives. Empty: unknown.

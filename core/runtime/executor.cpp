@@ -284,7 +284,9 @@ class Interpreter {
     }
     const at::Tensor targets = request_.batches.targets(action.minibatch, share, stage.device());
     if (program_.schedule.shape.training) {
-      record(instruction, stage.final_loss(passes_.id(action), targets), worker);
+      record(instruction,
+             stage.final_loss(passes_.id(action), targets, whole_targets(action, share, stage)),
+             worker);
       return;
     }
     record(instruction, stage.loss_of(outputs, targets), worker, metric_sums(outputs[0], targets));
@@ -317,7 +319,14 @@ class Interpreter {
     stage.recompute(passes_.id(action), passes_.pass(action, share));
     if (action.stage == program_.schedule.shape.stages - 1)
       stage.final_loss(passes_.id(action),
-                       request_.batches.targets(action.minibatch, share, stage.device()));
+                       request_.batches.targets(action.minibatch, share, stage.device()),
+                       whole_targets(action, share, stage));
+  }
+
+  /// The targets of the whole sequences, of which the pass has a slice; undefined without slices.
+  at::Tensor whole_targets(const Action& action, const Share& share, const Stage& stage) const {
+    if (share.slices == 1) return {};
+    return request_.batches.targets(action.minibatch, share.whole(), stage.device());
   }
 
   std::optional<LateValue> metric_sums(const at::Tensor& output, const at::Tensor& target) const {

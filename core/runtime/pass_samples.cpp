@@ -16,7 +16,9 @@ Pass PassSamples::pass(const Action& action, const Share& share) const {
           .epoch = request_.first_epoch + position / request_.minibatches_per_epoch,
           .minibatch = position % request_.minibatches_per_epoch,
           .first_sample = share.first_sample,
-          .microbatches = shape_.microbatches};
+          .microbatches = shape_.microbatches,
+          .slice = share.slice,
+          .slices = share.slices};
 }
 
 CodecCall PassSamples::codec_call(const Action& action) const {

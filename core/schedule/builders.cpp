@@ -79,9 +79,11 @@ class StageOrder {
 
 /// Adds micro-batches [begin, end), numbered over the whole schedule: warm-up forwards, (F, B)
 /// pairs, drain.
-void add_group(StageOrder& order, int begin, int end, int microbatches, int depth, PassOrder how) {
-  const int count = end - begin;
-  const int most = how.in_flight > 0 ? std::min(depth, how.in_flight - 1) : depth;
+void add_group(StageOrder& order, int begin, int end, const PipelineShape& shape, int depth,
+               PassOrder how) {
+  const int count = end - begin, microbatches = shape.microbatches;
+  const int together = how.slices_back ? shape.slices : 1;  // they go back in reverse
+  const int most = (how.in_flight > 0 ? std::min(depth, how.in_flight - 1) : depth) + together - 1;
   const int warm_up = how.one_at_a_time ? 0 : how.fill_drain ? count : std::min(most, count);
   auto forward = [&](int f) { order.add_forward(f / microbatches, f % microbatches); };
   auto backward = [&](int f, bool last) {
@@ -95,7 +97,8 @@ void add_group(StageOrder& order, int begin, int end, int microbatches, int dept
   }
   int next = begin;
   auto backward_next = [&] {
-    backward(next, (next + 1) % microbatches == 0);
+    const int first = next - next % together, last = first + together - 1;  // of its slices
+    backward(first + last - next, (next + 1) % microbatches == 0);
     ++next;
   };
   for (int f = begin + warm_up; f < end; ++f) {
@@ -130,7 +133,7 @@ Schedule pipeline_schedule(const PipelineShape& shape, PassOrder how, const Weig
       StageOrder order(shape, stage, replica, forward, backward,
                        update_scale ? update_scale(stage) : 1);
       for (int begin = 0; begin < all; begin += group)
-        add_group(order, begin, begin + group, shape.microbatches, shape.stages - 1 - stage, how);
+        add_group(order, begin, begin + group, shape, shape.stages - 1 - stage, how);
       orders.push_back(order.take());
     }
   }

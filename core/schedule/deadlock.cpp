@@ -121,8 +121,7 @@ class Chain {
     }
     const auto [worker, position] = wait_of(links_.front()).action;
     const Action& first = schedule_.workers[as_size(worker)][as_size(position)];
-    return concat(text, later_text(), end, " (", spelled_out(first, schedule_.shape.microbatches),
-                  ")");
+    return concat(text, later_text(), end, " (", spelled_out(first, schedule_.shape), ")");
   }
 
   const Schedule& schedule_;

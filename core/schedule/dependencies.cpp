@@ -87,4 +87,33 @@ ActionPlace PassIndex::consumer_of(const Action& action) const {
   return action.stage == 0 ? kNowhere : backward(action, action.stage - 1);
 }
 
+namespace {
+
+/// The pass of the same stage that an action has to follow because of its slice; kNowhere if there
+/// is none.
+ActionPlace needed_slice(const PipelineShape& shape, const PassIndex& index, Action action) {
+  const int slice = shape.slice_of(action);
+  if (action.kind == ActionKind::Forward && slice > 0) {
+    --action.microbatch;
+    return index.forward(action);
+  }
+  if (is_backward(action.kind) && slice + 1 < shape.slices) {
+    ++action.microbatch;
+    return index.backward(action, action.stage);
+  }
+  return kNowhere;
+}
+
+}  // namespace
+
+ActionPlace slice_out_of_order(const Schedule& schedule, const PassIndex& index) {
+  const PipelineShape& shape = schedule.shape;
+  if (shape.slices == 1) return kNowhere;
+  for (int w = 0; w < static_cast<int>(schedule.workers.size()); ++w)
+    for (int i = 0; i < static_cast<int>(schedule.workers[as_size(w)].size()); ++i)
+      if (needed_slice(shape, index, schedule.workers[as_size(w)][as_size(i)]).second > i)
+        return {w, i};  // a stage's passes are on one worker
+  return kNowhere;
+}
+
 }  // namespace pipewright

@@ -14,15 +14,15 @@ InvalidSchedule::InvalidSchedule(const std::string& message, ActionPlace culprit
 void refuse(const Schedule& schedule, ActionPlace culprit, const std::string& message) {
   const Action& action = schedule.workers[as_size(culprit.first)][as_size(culprit.second)];
   throw InvalidSchedule(concat(action_name(action, schedule.shape.microbatches), " ", message, " (",
-                               spelled_out(action, schedule.shape.microbatches), ")"),
+                               spelled_out(action, schedule.shape), ")"),
                         culprit);
 }
 
-std::string spelled_out(const Action& action, int microbatches) {
-  const bool parted = of_microbatch(action.kind) && microbatches > 1;
-  return concat(action_name(action, microbatches), " is the ", kind_name(action.kind), " of stage ",
-                action.stage, ", mini-batch ", action.minibatch,
-                parted ? concat(", micro-batch ", action.microbatch) : std::string());
+std::string spelled_out(const Action& action, const PipelineShape& shape) {
+  const bool parted = of_microbatch(action.kind) && shape.microbatches > 1;
+  return concat(action_name(action, shape.microbatches), " is the ", kind_name(action.kind),
+                " of stage ", action.stage, ", mini-batch ", action.minibatch,
+                parted ? ", " + microbatch_text(action, shape) : std::string());
 }
 
 }  // namespace pipewright

@@ -20,11 +20,11 @@ class InvalidSchedule final : public Error {
   ActionPlace culprit_;
 };
 
-/// Throws InvalidSchedule with the culprit's name before the message: "0B3 happens twice".
 /// What the name of an action stands for: "0B2.1 is the backward of stage 0, mini-batch 2,
 /// micro-batch 1".
-std::string spelled_out(const Action& action, int microbatches);
+std::string spelled_out(const Action& action, const PipelineShape& shape);
 
+/// Throws InvalidSchedule with the culprit's name before the message: "0B3 happens twice".
 [[noreturn]] void refuse(const Schedule& schedule, ActionPlace culprit, const std::string& message);
 
 }  // namespace pipewright

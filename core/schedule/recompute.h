@@ -22,7 +22,8 @@ enum class Recomputation : std::uint8_t { Never, Always, ExceptLast };
 /// the gradient is under way. Evaluations stay as they are.
 Schedule with_recomputation(Schedule schedule, Recomputation which);
 
-/// A remark for `check`: that this recomputation changes nothing with so many micro-batches, or "".
+/// A remark for `check`: that this recomputation changes nothing with so many micro-batches (with
+/// slices, passes), or "".
 std::string recomputation_remark(Recomputation which, int microbatches);
 
 }  // namespace pipewright

@@ -74,15 +74,15 @@ std::string idle_remark(const Scheme& scheme, PipelineShape shape) {
   shape.first_minibatch = kAfterAnyWarmUp;
   const auto now = schedule_of(scheme, shape);
   if (!now || !is_synchronous(*now)) return {};
-  const int given = shape.microbatches;
-  shape.microbatches = 2 * shape.stages;
+  const int given = shape.microbatches / shape.slices, enough = 2 * shape.stages;
+  shape.microbatches = enough * shape.slices;
   const auto more = schedule_of(scheme, shape);
   if (!more) return {};
   const int idle = idle_percent(*now), less = idle_percent(*more);
   if (less >= idle) return {};
   return concat(counted(given, "micro-batch"), " for ", counted(shape.stages, "stage"),
                 ": workers are idle in ", idle, " % of their slots; with ",
-                "pipeline.microbatches: ", shape.microbatches, " it would be ", less, " %");
+                "pipeline.microbatches: ", enough, " it would be ", less, " %");
 }
 
 std::string update_remark(const Schedule& schedule, const std::optional<Loop>& loop) {

@@ -68,6 +68,11 @@ std::string action_name(const Action& action, int microbatches) {
   return name;
 }
 
+std::string microbatch_text(const Action& pass, const PipelineShape& shape) {
+  if (shape.slices == 1) return concat("micro-batch ", pass.microbatch);
+  return concat("micro-batch ", pass.microbatch / shape.slices, ", slice ", shape.slice_of(pass));
+}
+
 template <>
 Registry<Scheme>& Registry<Scheme>::instance() {
   static Registry<Scheme> registry;

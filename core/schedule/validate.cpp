@@ -49,6 +49,9 @@ void check_ranges(const Schedule& schedule) {
   const PipelineShape& shape = schedule.shape;
   if (shape.stages < 1 || shape.replicas < 1 || shape.microbatches < 1 || shape.minibatches < 1)
     refuse_shape("it needs at least one stage, replica, micro-batch and mini-batch");
+  if (shape.slices < 1 || shape.microbatches % shape.slices != 0)
+    refuse_shape(concat("its ", shape.microbatches,
+                        " slices of a mini-batch are not whole micro-batches of ", shape.slices));
   if (!shape.placement.empty() && shape.placement.size() != as_size(shape.stages))
     refuse_shape("its placement does not name one worker per stage");
   check_replica_placement(shape);
@@ -145,8 +148,8 @@ ActionPlace some_of_pass(const Schedule& schedule, const Action& like) {
   const bool of_loss = is_backward(missing.kind);
   throw InvalidSchedule(
       concat("it has no ", kind_name(missing.kind), " of stage ", missing.stage, ", replica ",
-             missing.replica, ", mini-batch ", missing.minibatch, ", micro-batch ",
-             missing.microbatch,
+             missing.replica, ", mini-batch ", missing.minibatch, ", ",
+             microbatch_text(missing, schedule.shape),
              of_loss ? concat(", for the loss of stage ", missing.loss) : std::string()),
       some_of_pass(schedule, missing));
 }
@@ -418,6 +421,17 @@ void check_pairs(const Schedule& schedule) {
   }
 }
 
+/// Checks that no slice of a micro-batch comes before one that it needs.
+void check_slices(const Schedule& schedule, const PassIndex& index) {
+  const ActionPlace early = slice_out_of_order(schedule, index);
+  if (early == kNowhere) return;
+  const Action& a = schedule.workers[as_size(early.first)][as_size(early.second)];
+  refuse(schedule, early,
+         a.kind == ActionKind::Forward
+             ? "comes before the forward of the slice before it, to whose keys it attends"
+             : "comes before the backward of the slice behind it, which gives its keys a gradient");
+}
+
 }  // namespace
 
 std::vector<ActionPlace> validate(const Schedule& schedule) {
@@ -426,6 +440,7 @@ std::vector<ActionPlace> validate(const Schedule& schedule) {
   check_pairs(schedule);
   const PassIndex index(schedule);
   check_halves(schedule, index);
+  check_slices(schedule, index);
   if (schedule.shape.training) {
     check_recomputations(schedule);
     check_offloads(schedule);

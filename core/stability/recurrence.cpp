@@ -35,7 +35,7 @@ class Ledger {
         versions_(resolve_versions(schedule, index_)),
         stages_(as_size(schedule.shape.stages)) {
     const PipelineShape& shape = schedule.shape;
-    share_ = 1.0 / shape.replicas / (options.sum_gradients ? 1 : shape.microbatches);
+    share_ = 1.0 / shape.replicas / (options.sum_gradients ? shape.slices : shape.microbatches);
     for (std::size_t worker = 0; worker < schedule.workers.size(); ++worker) {
       collect_updates(worker);
       collect_scales(worker);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -54,7 +55,9 @@ struct KeptForward {
   at::Tensor head_gradient;
   double head_scale = 1;         ///< the loss scale of head_gradient
   std::vector<KeptHalf> halves;  ///< still to run
-  bool walked = false;           ///< no further backward() follows
+  /// Shared by the slices of a micro-batch; null without slices.
+  std::shared_ptr<EarlierSlices> earlier;
+  bool walked = false;  ///< no further backward() follows
 };
 
 /// The roots of a backward: the loss, or the outputs that have a gradient.

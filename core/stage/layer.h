@@ -47,6 +47,7 @@ struct BufferSpec {
 };
 
 class DeferredStatistics;
+class EarlierSlices;
 
 /// The sums of a stage's weight gradients over the micro-batches of a mini-batch. A layer may give
 /// it the factors of a product instead of the product, which is then added where it is computed.
@@ -69,11 +70,14 @@ struct Pass {
   int minibatch = 0;              ///< within the epoch
   std::int64_t first_sample = 0;  ///< of this micro-batch, counted within the mini-batch
   int microbatches = 1;           ///< in the mini-batch; each is a pass of its own
+  int slice = 0, slices = 1;      ///< the pass has this one of so many equal slices of sequences
   bool recomputing = false;       ///< the pass runs a second time and must not change buffers
   /// Gathers batch-norm statistics until the mini-batch is complete; null: each micro-batch updates
   /// the running statistics.
   DeferredStatistics* deferred = nullptr;
   GradientSums* sums = nullptr;  ///< of the stage, in training; it outlives the graph
+  /// With slices: what the slices of the same micro-batch before this one have left for it.
+  EarlierSlices* earlier = nullptr;
 };
 
 /// How a layer uses the skip tensors, which are a stack: it pops `takes` of them, peeks at the next

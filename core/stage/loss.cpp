@@ -39,12 +39,17 @@ class CrossEntropy final : public Loss {
     if (target.dim() == 1)
       return at::cross_entropy_loss(output, target, {}, at::Reduction::Mean, kNoTarget,
                                     label_smoothing_);
+    return of_slice(output, target, target);
+  }
+
+  at::Tensor of_slice(const at::Tensor& output, const at::Tensor& target,
+                      const at::Tensor& whole) const override {
     const at::Tensor each =
         at::cross_entropy_loss(output.flatten(0, 1), target.flatten(), {}, at::Reduction::None,
                                kNoTarget, label_smoothing_);
     const at::Tensor sums = each.view(target.sizes()).sum(1);
     if (sums_tokens_) return sums.mean();
-    return (sums / target.ne(kNoTarget).sum(1).clamp_min(1)).mean();
+    return (sums / whole.ne(kNoTarget).sum(1).clamp_min(1)).mean();
   }
 
  private:
@@ -139,4 +144,11 @@ PIPEWRIGHT_LOSS(output, OutputLoss,
                 "model quadratic.")
 
 }  // namespace
+
+at::Tensor Loss::of_slice(const at::Tensor& output, const at::Tensor& target,
+                          const at::Tensor& whole) const {
+  const double share = static_cast<double>(target.size(1)) / static_cast<double>(whole.size(1));
+  return (*this)(output, target) * share;
+}
+
 }  // namespace pipewright

@@ -21,6 +21,11 @@ class Loss {
   /// and every pixel has its sample's target. Throws Error{Experiment} for shapes that the loss
   /// does not accept. Autograd records it where grad mode is on. Any thread may call it.
   virtual at::Tensor operator()(const at::Tensor& output, const at::Tensor& target) const = 0;
+  /// Returns the part that a slice of the sequences has in the loss of samples whose targets are
+  /// `whole`, [n, T]: the parts of all slices add up to that loss. The default is right for a loss
+  /// that is the mean over all positions. Otherwise as above.
+  virtual at::Tensor of_slice(const at::Tensor& output, const at::Tensor& target,
+                              const at::Tensor& whole) const;
   /// Whether it is a loss for that task.
   virtual bool fits(Task task) const { return task != Task::Minimize && task != Task::Regress; }
 };

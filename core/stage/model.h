@@ -42,6 +42,9 @@ class Model {
   /// For translation: number of leading layers that read the source only and pass the target prefix
   /// on as their last tensor. Every later layer is Incremental or treats each position separately.
   virtual std::size_t encoder_layers() const { return 0; }
+  /// Whether a sequence can be cut into slices, of which each sees those before it: the model is
+  /// causal, and all its layers but attention treat each position by itself.
+  virtual bool runs_in_slices() const { return false; }
   /// Layers per stage of a published cut into that many stages; empty if there is none.
   virtual std::vector<std::int64_t> published_balance(int stages) const {
     (void)stages;

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/stage/initialize.h"
+#include "core/stage/layers/earlier_slices.h"
 #include "core/stage/memory_format.h"
 #include "core/stage/torch.h"
 
@@ -263,7 +264,9 @@ void Stage::compute(KeptForward& slot, const Pass& pass) {
   if (graph && slot.input_gradient)
     for (at::Tensor& input : slot.inputs)
       if (input.is_floating_point()) input.set_requires_grad(true);
-  slot.outputs = run_layers(slot.inputs, pass);
+  Pass with = pass;
+  with.earlier = slot.earlier.get();
+  slot.outputs = run_layers(slot.inputs, with);
 }
 
 Tensors Stage::forward(int id, Tensors inputs, const Pass& pass, bool input_gradient, Keep keep) {
@@ -274,8 +277,14 @@ Tensors Stage::forward(int id, Tensors inputs, const Pass& pass, bool input_grad
     return parts_.last ? values : departing(values);
   }
   if (stale_) stale_->begin_forward(pass, buffers_);
-  KeptForward& slot = kept_.add(
-      {.id = id, .keep = keep, .input_gradient = input_gradient, .inputs = std::move(inputs)});
+  std::shared_ptr<EarlierSlices> earlier;
+  if (pass.slices > 1)
+    earlier = pass.slice == 0 ? std::make_shared<EarlierSlices>() : kept_.of(id - 1).earlier;
+  KeptForward& slot = kept_.add({.id = id,
+                                 .keep = keep,
+                                 .input_gradient = input_gradient,
+                                 .inputs = std::move(inputs),
+                                 .earlier = std::move(earlier)});
   compute(slot, pass);
   if (parts_.last) return {};
   Tensors values = slot.outputs;
@@ -291,10 +300,11 @@ void Stage::recompute(int id, const Pass& pass) {
   compute(slot, again);
 }
 
-at::Tensor Stage::final_loss(int id, const at::Tensor& target) {
+at::Tensor Stage::final_loss(int id, const at::Tensor& target, const at::Tensor& whole) {
   KeptForward& slot = kept_.of(id);
   const at::AutoGradMode record(slot.keep == Keep::Graph);
-  const at::Tensor loss = (*parts_.loss)(slot.outputs[0], target);
+  const at::Tensor loss = whole.defined() ? parts_.loss->of_slice(slot.outputs[0], target, whole)
+                                          : (*parts_.loss)(slot.outputs[0], target);
   if (slot.keep == Keep::Graph)
     slot.loss = loss;
   else

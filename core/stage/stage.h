@@ -122,8 +122,9 @@ class Stage {
   /// Runs the layers. In training it keeps, under `id` and until the last backward of `id`, the
   /// graph or, with Keep::Inputs, only the inputs; recompute() must then precede the first
   /// backward. `inputs` are fresh tensors without graph; `input_gradient` says that a backward will
-  /// compute their gradients. Returns tensors without graph, contiguous or, if images, channels
-  /// last; on the last stage none in training.
+  /// compute their gradients. The slices of a micro-batch have consecutive numbers `id`, and each
+  /// is kept until its successor's forward. Returns tensors without graph, contiguous or, if
+  /// images, channels last; on the last stage none in training.
   Tensors forward(int id, Tensors inputs, const Pass& pass, bool input_gradient,
                   Keep keep = Keep::Graph);
   /// Runs forward `id`, which kept only its inputs, again to obtain its graph. The forward's
@@ -132,7 +133,9 @@ class Stage {
   /// Computes the loss of a kept forward on the last stage. Returns a scalar on the stage's device,
   /// without graph, as all losses here. After recompute() it must be called again, because
   /// backwards start from the loss.
-  at::Tensor final_loss(int id, const at::Tensor& target);
+  /// With slices, `whole` are the targets of the whole sequences, and the loss is the slice's part
+  /// of theirs.
+  at::Tensor final_loss(int id, const at::Tensor& target, const at::Tensor& whole = {});
   /// Computes the loss of outputs without recording a graph.
   at::Tensor loss_of(const Tensors& outputs, const at::Tensor& target) const;
   /// Runs forward, loss and backward of the auxiliary head on the detached output of a kept

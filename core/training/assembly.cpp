@@ -93,6 +93,7 @@ Loader Plan::training_loader(int first_epoch, int count, int first_minibatch) co
                  .first_minibatch = first_minibatch,
                  .replicas = e.pipeline.replicas,
                  .microbatches = e.pipeline.microbatches,
+                 .slices = e.pipeline.slices,
                  .microbatch_sizes = e.pipeline.microbatch_sizes,
                  .keep = 2 * e.pipeline.stages + 2,
                  .prefetch = e.loader.prefetch,

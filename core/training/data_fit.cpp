@@ -119,6 +119,17 @@ void check_tokens(const Experiment& e) {
         "expected a model of at least as many");
 }
 
+/// Refuses samples that slices cannot divide.
+void check_sliced_tokens(const Experiment& e) {
+  const int slices = e.pipeline.slices;
+  const std::int64_t tokens = e.dataset->sample_shape()[0];
+  if (slices == 1 || tokens % slices == 0) return;
+  throw Error(ErrorKind::Experiment,
+              concat("pipeline.slices is ", slices, ", but a sample of this data set has ",
+                     counted(tokens, "token"), "; expected a divisor of ", tokens),
+              e.where("pipeline.slices"));
+}
+
 /// Refuses metrics of another task; accuracy, which is always first, only where it is asked for.
 void check_metrics_of_task(const Experiment& e) {
   const bool real = e.dataset->task() == Task::Regress;

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
+#include "core/base/text.h"
 #include "core/stage/memory_format.h"
 #include "core/stage/torch.h"
 #include "core/stage/upload.h"
@@ -83,21 +84,42 @@ Share Loader::share(int minibatch, int replica, int microbatch) const {
   const int position = position_of(minibatch);
   const std::int64_t all = size_of(position);
   const Slice of_replica = slice_of(all, settings_.replicas, replica);
-  const Slice part = microbatch_of(of_replica.size, settings_.microbatches, microbatch,
-                                   settings_.microbatch_sizes);
-  return {of_replica.begin + part.begin, part.size, of_replica.size, all};
+  const Slice part = microbatch_of(of_replica.size, settings_.microbatches,
+                                   microbatch / settings_.slices, settings_.microbatch_sizes);
+  return {.first_sample = of_replica.begin + part.begin,
+          .samples = part.size,
+          .replica_samples = of_replica.size,
+          .all_samples = all,
+          .slice = microbatch % settings_.slices,
+          .slices = settings_.slices};
 }
+
+namespace {
+
+/// The share's part of a tensor of the whole mini-batch, [samples, …] or, in slices, [samples,
+/// tokens].
+at::Tensor part_of(const at::Tensor& all, const Share& share) {
+  const at::Tensor samples = all.narrow(0, share.first_sample, share.samples);
+  if (share.slices == 1) return samples;
+  if (all.dim() != 2 || all.size(1) % share.slices != 0)
+    throw Error(ErrorKind::Data,
+                concat("pipeline.slices is ", share.slices, ", but the mini-batch has the shape ",
+                       shape_text(all.sizes().vec()),
+                       "; expected a number of tokens that the slices divide"));
+  const std::int64_t tokens = all.size(1) / share.slices;
+  return samples.narrow(1, share.slice * tokens, tokens).contiguous();
+}
+
+}  // namespace
 
 Tensors Loader::inputs(int minibatch, const Share& share, at::Device device) {
   Tensors x = whole(position_of(minibatch)).x;
-  for (at::Tensor& part : x)
-    part = upload(part.narrow(0, share.first_sample, share.samples), device);
+  for (at::Tensor& part : x) part = upload(part_of(part, share), device);
   return x;
 }
 
 at::Tensor Loader::targets(int minibatch, const Share& share, at::Device device) {
-  const at::Tensor y = whole(position_of(minibatch)).y;
-  return upload(y.narrow(0, share.first_sample, share.samples), device);
+  return upload(part_of(whole(position_of(minibatch)).y, share), device);
 }
 
 Batch Loader::whole(int position) {

@@ -58,6 +58,7 @@ class Loader final : public Batches {
     int first_epoch = 0;
     int first_minibatch = 0;  ///< first mini-batch to give of the first epoch
     int replicas = 1, microbatches = 1;
+    int slices = 1;  ///< of a micro-batch's sequences; each has the number of a micro-batch
     MicrobatchSizes microbatch_sizes = MicrobatchSizes::Even;
     int keep = 8;      ///< mini-batches in the cache
     int prefetch = 0;  ///< number of prefetch threads and of mini-batches that they are ahead

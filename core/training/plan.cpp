@@ -193,7 +193,7 @@ Plan plan_open_data(Experiment& experiment) {
   check_heads(experiment, plan.auxiliary);
   const EpochOrder test{plan.test, experiment.loader.batch_size, false};
   PipelineShape shape = experiment.shape(std::max(1, test.minibatches())).of_first_replica();
-  shape.microbatches = 1;
+  shape.microbatches = shape.slices = 1;
   shape.link_capacity = kEvaluationLinkCapacity;
   shape.training = false;
   plan.evaluation =

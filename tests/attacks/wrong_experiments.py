@@ -218,7 +218,7 @@ for name, sweep, says in (
 # --- every scheme ----------------------------------------------------------------------------------------------------
 
 for scheme in ("gpipe", "one_f_one_b", "pipedream", "spectrain", "xpipe", "pipemare", "pipeoptim", "interlocking", "zb_h1", "zb_h2", "zb_v", "v_half", "v_min",
-               "hanayo", "amdp", "chimera", "dualpipe", "dualpipe_v", "paci", "lwp", "features_replay"):
+               "hanayo", "seq1f1b", "amdp", "chimera", "dualpipe", "dualpipe_v", "paci", "lwp", "features_replay"):
     case(f"scheme {scheme}: unknown option", f"scheme: {{name: {scheme}, zzzqqq: 1}}\n", "'scheme.zzzqqq'", at=f"1:{len(scheme) + 18}")
 
 # --- schedules that are none, named in an experiment -----------------------------------------------------------

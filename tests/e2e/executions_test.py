@@ -53,6 +53,13 @@ CASES = {
     "pipedream_2bw": {"scheme": {"name": "pipedream_2bw"}, "pipeline.microbatches": 4},
     "pipemare": {"scheme": {"name": "pipemare", "annealing": 8, "warmup": 4}, "pipeline.microbatches": 2},
     "pipeoptim": {"scheme": {"name": "pipeoptim"}, "optimizer": {"name": "adam"}, "pipeline.microbatches": 2},
+    "seq1f1b": {
+        "scheme": {"name": "seq1f1b"},
+        "pipeline.slices": 4,
+        "pipeline.microbatches": 2,
+        "dataset": {"name": "synthetic", "train": 96, "test": 32},
+        "model": {"name": "gpt", "vocabulary": 16, "tokens": 8, "width": 16, "heads": 2, "layers": 2},
+    },
     "spectrain": {"scheme": {"name": "spectrain"}},
     "v_half": {"scheme": {"name": "v_half"}, "pipeline.microbatches": 4},
     "v_min": {"scheme": {"name": "v_min"}, "pipeline.microbatches": 4},

@@ -95,12 +95,18 @@ class SchemePages(harness.EndToEnd):
         pipeline = re.search(r"(?m)^pipeline: \{stages: (\d+)(?:, microbatches: (\d+))?", text_of(name))
         return int(pipeline[1]), int(pipeline[2] or 1)
 
+    def slices(self, name):
+        """Slices of a micro-batch in the page's experiment."""
+        found = re.search(r"(?m)^pipeline: \{.*\bslices: (\d+)", text_of(name))
+        return int(found[1]) if found else 1
+
     def settings(self, name, options, stages, microbatches):
         """For the command line: the page's experiment in another shape, with these options of its scheme."""
         scheme = f"{{name: {name}{', ' + options if options else ''}}}"
         widths = [64, *[16] * (stages - 1), 10]
-        changes = {"scheme": scheme, "pipeline.stages": stages, "pipeline.microbatches": microbatches, "model.widths": widths,
-                   "loader.batch_size": 4 * MANY}
+        sizes = {"model.layers": stages} if self.slices(name) > 1 else {"model.widths": widths}  # of a gpt, of a mlp
+        changes = {"scheme": scheme, "pipeline.stages": stages, "pipeline.microbatches": microbatches,
+                   "loader.batch_size": 4 * MANY} | sizes
         if name == "amdp":
             changes["pipeline.replicas"] = stages // 2
         return [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
@@ -153,7 +159,7 @@ class SchemePages(harness.EndToEnd):
         self.pipewright("simulate", *settings, "--costs", "costs.yaml", "--json", "simulated.json")
         simulated = json.loads((self.folder / "simulated.json").read_text(encoding="utf-8"))
         workers = simulated["workers"]
-        symbols = {"N": stages, "M": microbatches, "p": len(workers), "c": stages // len(workers)}
+        symbols = {"N": stages, "M": microbatches, "s": self.slices(name), "p": len(workers), "c": stages // len(workers)}
         for worker in workers:
             here = symbols | {"w": worker["worker"]}
             share = equations.evaluate(equations.formula_of(row["idle in the steady state"]), here)

@@ -14,6 +14,7 @@ SYNCHRONOUS = {
     "model_parallel": {},
     "gpipe": {},
     "one_f_one_b": {},
+    "seq1f1b": {},
     "interleaved": {},
     "interlocking": {},
     "zb_h1": {},

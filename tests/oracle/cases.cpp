@@ -133,8 +133,8 @@ int choose_stages(const std::string& scheme, Random& random) {
   if (scheme == "data_parallel") return 1;
   if (scheme == "amdp") return random.one_of<int>({4, 4, 8});
   if (one_of(scheme, {"chimera", "dualpipe"})) return random.one_of<int>({2, 4, 6});
-  if (one_of(scheme, {"model_parallel", "gpipe", "one_f_one_b", "interleaved", "zb_h1", "zb_h2",
-                      "zb_v", "v_half", "v_min", "hanayo", "dualpipe_v"}))
+  if (one_of(scheme, {"model_parallel", "gpipe", "one_f_one_b", "seq1f1b", "interleaved", "zb_h1",
+                      "zb_h2", "zb_v", "v_half", "v_min", "hanayo", "dualpipe_v"}))
     return random.integer(1, 5);
   return random.one_of<int>({1, 2, 3, 3, 4, 4, 5, 6});
 }
@@ -150,8 +150,9 @@ int choose_microbatches(const Experiment& experiment, Random& random) {
     const int workers = (experiment.stages() + scheme.chunks - 1) / scheme.chunks;
     return random.one_of<int>({1, workers, 2 * workers});
   }
-  if (one_of(scheme.name, {"gpipe", "one_f_one_b", "xpipe", "zb_h1", "zb_h2", "zb_v", "v_half",
-                           "v_min", "hanayo", "dualpipe_v", "chimera", "dualpipe", "paci"}))
+  if (one_of(scheme.name,
+             {"gpipe", "one_f_one_b", "seq1f1b", "xpipe", "zb_h1", "zb_h2", "zb_v", "v_half",
+              "v_min", "hanayo", "dualpipe_v", "chimera", "dualpipe", "paci"}))
     return random.integer(1, 5);
   return random.one_of<int>({1, 1, 1, 1, 2, 3});
 }

@@ -54,6 +54,7 @@ TEST(Identity, OneStageMakesEverySchemePlainTraining) {
        std::vector<SchemeOptions>{{.name = "data_parallel"},
                                   {.name = "gpipe"},
                                   {.name = "one_f_one_b"},
+                                  {.name = "seq1f1b"},
                                   {.name = "pipedream"},
                                   {.name = "pipedream", .weight_stashing = false},
                                   {.name = "pipedream", .vertical_sync = true},

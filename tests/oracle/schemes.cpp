@@ -147,9 +147,9 @@ double drift_decay(const Experiment& experiment, int stage) {
 Readings readings(const Experiment& experiment, int stage, int minibatch, int microbatch) {
   const SchemeOptions& scheme = experiment.scheme;
   const Place p = place(experiment, stage, minibatch, microbatch);
-  for (const char* exact :
-       {"data_parallel", "model_parallel", "gpipe", "one_f_one_b", "interlocking", "interleaved",
-        "zb_h1", "zb_h2", "zb_v", "v_half", "v_min", "hanayo", "dualpipe_v", "chimera", "dualpipe"})
+  for (const char* exact : {"data_parallel", "model_parallel", "gpipe", "one_f_one_b", "seq1f1b",
+                            "interlocking", "interleaved", "zb_h1", "zb_h2", "zb_v", "v_half",
+                            "v_min", "hanayo", "dualpipe_v", "chimera", "dualpipe"})
     if (scheme.name == exact) return latest(p);
   if (scheme.name == "pipedream") return pipedream(scheme, p);
   if (scheme.name == "paci" || replays(experiment)) return newest(p);

@@ -122,7 +122,7 @@ void print_remarks(const Plan& plan) {
       plan.drains.remark(),
       precision_remark(e.train.precision, on_cpu),
       memory_format_remark(e),
-      recomputation_remark(e.pipeline.recompute, e.pipeline.microbatches),
+      recomputation_remark(e.pipeline.recompute, e.shape(1).microbatches),
       e.pipeline.offload ? offload_remark(plan.training.schedule, e.pipeline.fetch_ahead) : "",
       update_remark(plan.training.schedule, plan.training.loop),
       perturbation_remark(e.perturbation)};

@@ -57,7 +57,7 @@ int run_schedule(const std::vector<std::string>& arguments) {
   print("\n%s", render_versions(schedule, minibatches).c_str());
   for (const std::string& remark :
        {experiment.scheme->remark(), idle_remark(*experiment.scheme, experiment.shape(1)),
-        recomputation_remark(experiment.pipeline.recompute, experiment.pipeline.microbatches),
+        recomputation_remark(experiment.pipeline.recompute, experiment.shape(1).microbatches),
         experiment.pipeline.offload ? offload_remark(schedule, experiment.pipeline.fetch_ahead)
                                     : "",
         update_remark(schedule)})

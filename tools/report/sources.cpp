@@ -30,8 +30,8 @@ std::string schedule_key(const Value& document) {
   std::string key;
   for (const char* const path :
        {"scheme", "pipeline.stages", "pipeline.replicas", "pipeline.microbatches",
-        "pipeline.placement", "pipeline.recompute", "pipeline.offload", "pipeline.fetch_ahead",
-        "pipeline.balance", "model"})
+        "pipeline.slices", "pipeline.placement", "pipeline.recompute", "pipeline.offload",
+        "pipeline.fetch_ahead", "pipeline.balance", "model"})
     if (const Value* const value = document.find_path(path)) key += to_json(*value) + "\n";
   return key;
 }
@@ -44,6 +44,8 @@ std::string schedule_title(const Experiment& experiment, bool with_stages) {
     text += concat(", ", counted(experiment.pipeline.replicas, "replica"));
   if (experiment.pipeline.microbatches > 1)
     text += concat(", ", counted(experiment.pipeline.microbatches, "micro-batch"));
+  if (experiment.pipeline.slices > 1)
+    text += concat(", ", counted(experiment.pipeline.slices, "slice"));
   return text;
 }
 

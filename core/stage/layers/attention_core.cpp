@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/stage/layers/attention_core.h"
+#include "core/stage/layers/earlier_slices.h"
 #include "core/stage/meta/on_meta.h"
 #include "core/stage/meta/operation_count.h"
 #include "core/stage/torch.h"
@@ -26,17 +27,28 @@ AttentionCore::AttentionCore(std::int64_t heads, AttentionOptions options)
   PIPEWRIGHT_CHECK(heads > 0, heads, " attention heads");
 }
 
-/// With dropout the steps are written out, because LibTorch's operator would draw from a global
-/// generator.
 at::Tensor AttentionCore::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                  const at::Tensor& keys, const Pass& pass) const {
+  if (pass.earlier == nullptr) return attend_to_all(q, k, v, keys, pass);
+  PIPEWRIGHT_CHECK(causal_ && !keys.defined(), "attention '", name_, "' is not causal");
+  return attend_to_all(q, pass.earlier->continued(name_ + ".k", k, pass),
+                       pass.earlier->continued(name_ + ".v", v, pass), keys, pass);
+}
+
+/// With dropout the steps are written out, because LibTorch's operator would draw from a global
+/// generator.
+at::Tensor AttentionCore::attend_to_all(const at::Tensor& q, const at::Tensor& k,
+                                        const at::Tensor& v, const at::Tensor& keys,
+                                        const Pass& pass) const {
   if (!(drops_ && pass.training)) {
     if (q.is_meta()) {
       count_multiply_adds(2 * static_cast<double>(q.numel()) * static_cast<double>(k.size(-2)));
       const at::Tensor output = at::empty_like(q);
       return made_on_meta({q, k, v}, output, {q, k, v, output, at::empty_like(q.select(-1, 0))});
     }
-    if (!keys.defined()) return at::scaled_dot_product_attention(q, k, v, {}, 0, causal_);
+    const bool square = q.size(-2) == k.size(-2);  // else keys of earlier slices come first
+    if (!keys.defined() && (square || !causal_))
+      return at::scaled_dot_product_attention(q, k, v, {}, 0, causal_);
     return at::scaled_dot_product_attention(q, k, v, allowed(q, k, keys));
   }
   const at::Tensor scaled = q * (1 / std::sqrt(static_cast<double>(q.size(-1))));
@@ -68,7 +80,8 @@ at::Tensor AttentionCore::allowed(const at::Tensor& q, const at::Tensor& k,
   at::Tensor mask;
   if (keys.defined()) mask = keys.view({keys.size(0), 1, 1, keys.size(1)});
   if (!causal_) return mask;
-  const at::Tensor before = at::ones({q.size(-2), k.size(-2)}, q.options().dtype(at::kBool)).tril();
+  const at::Tensor before = at::ones({q.size(-2), k.size(-2)}, q.options().dtype(at::kBool))
+                                .tril(k.size(-2) - q.size(-2));
   return mask.defined() ? mask.logical_and(before) : before;
 }
 

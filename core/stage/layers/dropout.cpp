@@ -62,17 +62,41 @@ class Dropout final : public Layer {
     const bool double_precision = input.scalar_type() == at::kDouble;
     const at::Tensor mask =
         at::empty(shape, at::TensorOptions(double_precision ? at::kDouble : at::kFloat));
-    const auto count = static_cast<std::uint64_t>(mask.numel());
-    if (count == 0) return mask.to(input.options());
-    const auto samples = static_cast<std::uint64_t>(input.size(0));
-    const std::uint64_t first = static_cast<std::uint64_t>(pass.first_sample) * (count / samples);
+    if (mask.numel() == 0) return mask.to(input.options());
     const RandomStream stream(pass.seed, "dropout", name_hash_, when(pass));
     if (double_precision)
-      fill_mask(mask.data_ptr<double>(), count, first, stream, threshold_, scale_);
+      fill(mask.mutable_data_ptr<double>(), scale_, mask, pass, stream);
     else
-      fill_mask(mask.data_ptr<float>(), count, first, stream, threshold_,
-                narrow(input) ? 1.0F : static_cast<float>(scale_));
+      fill(mask.mutable_data_ptr<float>(), narrow(input) ? 1.0F : static_cast<float>(scale_), mask,
+           pass, stream);
     return upload(mask, input.device()).to(input.scalar_type());  // no copy if the type is right
+  }
+
+  /// Fills the mask of a micro-batch. In a pass with slices it is a part of that of the whole
+  /// sequences, which are the same then: rows [token, …] of [sample, token, width], or [query, keys
+  /// so far] of [sample, head, query, key].
+  template <class T>
+  void fill(T* values, T scale, const at::Tensor& mask, const Pass& pass,
+            const RandomStream& stream) const {
+    const auto first_sample = static_cast<std::uint64_t>(pass.first_sample);
+    const auto count = static_cast<std::uint64_t>(mask.numel());
+    const std::uint64_t samples = count_of(mask, 0), each = count / samples;
+    if (pass.slices == 1)
+      return fill_mask(values, count, first_sample * each, stream, threshold_, scale);
+    const std::uint64_t rows = count_of(mask, -2), width = count_of(mask, -1);
+    const std::uint64_t all_rows = rows * static_cast<std::uint64_t>(pass.slices),
+                        first_row = rows * static_cast<std::uint64_t>(pass.slice),
+                        pitch = mask.dim() == 4 ? all_rows : width;
+    const std::uint64_t blocks = count / (rows * width),
+                        first_block = first_sample * blocks / samples;
+    for (std::uint64_t block = 0; block < blocks; ++block)
+      for (std::uint64_t row = 0; row < rows; ++row, values += width)
+        fill_mask(values, width, ((first_block + block) * all_rows + first_row + row) * pitch,
+                  stream, threshold_, scale);
+  }
+
+  static std::uint64_t count_of(const at::Tensor& tensor, std::int64_t dimension) {
+    return static_cast<std::uint64_t>(tensor.size(dimension));
   }
 
   std::vector<std::int64_t> mask_shape(const at::Tensor& input) const {

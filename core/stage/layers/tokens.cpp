@@ -11,8 +11,9 @@ namespace {
 class Positions final : public Layer {
  public:
   at::Tensor forward(const at::Tensor& ids, std::span<const at::Tensor>, std::span<at::Tensor>,
-                     const Pass&) const override {
-    return at::arange(ids.size(1), ids.options()).unsqueeze(0);
+                     const Pass& pass) const override {
+    const std::int64_t first = pass.slice * ids.size(1);
+    return at::arange(first, first + ids.size(1), ids.options()).unsqueeze(0);
   }
 };
 

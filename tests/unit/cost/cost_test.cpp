@@ -92,6 +92,25 @@ TEST(StageCosts, SendWhatTheLastLayerMakesToTheNextStage) {
   EXPECT_EQ(stages[1].output_bytes, 6);
 }
 
+TEST(StageCosts, OfASliceAreItsPartButForWhatIsDoneOncePerMiniBatch) {
+  const StageCost whole = stage_costs(three_layers(), std::vector<std::int64_t>{2, 1})[1];
+  EXPECT_EQ(cost_of_slice(whole, 1).activation_bytes, 60);
+  const StageCost slice = cost_of_slice(whole, 4);
+  EXPECT_EQ(slice.forward, 1);
+  EXPECT_EQ(slice.backward, 2);
+  EXPECT_EQ(slice.backward_input, 0.75);
+  EXPECT_EQ(slice.backward_weight, 1.25);
+  EXPECT_EQ(slice.input_bytes, 2);  // 5 / 4, rounded up
+  EXPECT_EQ(slice.output_bytes, 2);
+  EXPECT_EQ(slice.activation_bytes, 15);
+  EXPECT_EQ(slice.peak_bytes, 3);
+  EXPECT_EQ(slice.parameter_bytes, whole.parameter_bytes);
+  EXPECT_EQ(slice.buffer_bytes, whole.buffer_bytes);
+  EXPECT_EQ(slice.update, whole.update);
+  EXPECT_EQ(slice.new_version, whole.new_version);
+  EXPECT_EQ(slice.prediction, whole.prediction);
+}
+
 TEST(StageCosts, RefuseACutOfAnotherModel) {
   for (const std::vector<std::int64_t>& balance :
        std::vector<std::vector<std::int64_t>>{{1, 1}, {2, 2}, {3, 0}, {4, -1}, {}})

@@ -122,6 +122,7 @@ TEST(Identities, OneStageOfAnySchemeIsModelParallelism) {
     const Learned plain = learned(one_stage + "scheme: {name: model_parallel}");
     for (const char* scheme : {"{name: gpipe}",
                                "{name: one_f_one_b}",
+                               "{name: seq1f1b}",
                                "{name: data_parallel}",
                                "{name: pipedream}",
                                "{name: pipedream, weight_stashing: false}",
@@ -152,8 +153,8 @@ TEST(Identities, OneStageOfAnySchemeIsModelParallelism) {
 
 TEST(Identities, AFlushAfterOneMicroBatchIsModelParallelism) {
   const Learned plain = learned({kCnn, "scheme: {name: model_parallel}"});
-  for (const char* scheme : {"gpipe", "one_f_one_b", "interleaved", "zb_h1", "zb_h2", "zb_v",
-                             "v_half", "v_min", "hanayo", "dualpipe_v"})
+  for (const char* scheme : {"gpipe", "one_f_one_b", "seq1f1b", "interleaved", "zb_h1", "zb_h2",
+                             "zb_v", "v_half", "v_min", "hanayo", "dualpipe_v"})
     EXPECT_EQ(other_bits(plain, learned({kCnn, concat("scheme: {name: ", scheme, "}")})), "")
         << scheme;
 }

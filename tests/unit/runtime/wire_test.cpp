@@ -110,6 +110,18 @@ TEST(Wire, GivesTheSameBitsWhereMessagesChangeTheirShape) {
                             "pipeline.microbatches: 3}"));
 }
 
+TEST(Wire, GivesTheSameBitsForSlicesOfSequences) {
+  for (const char* shape :
+       {"scheme: {name: seq1f1b}, pipeline.slices: 4", "scheme: {name: gpipe}, pipeline.slices: 2",
+        "scheme: {name: seq1f1b}, pipeline.slices: 4, pipeline.replicas: 2, "
+        "pipeline.recompute: always"})
+    expect_as_serial(concat(
+        "{dataset: {name: synthetic, train: 16, test: 4}, model: {name: gpt, vocabulary: 16, "
+        "tokens: 8, width: 16, heads: 2, layers: 4, dropout: 0.25}, pipeline.stages: 3, "
+        "pipeline.microbatches: 2, ",
+        shape, "}"));
+}
+
 TEST(Wire, GivesTheSameBitsWithCompressedGradients) {
   for (const char* layout :
        {"pipeline.stages: 1, pipeline.replicas: 2, scheme: {name: data_parallel}",

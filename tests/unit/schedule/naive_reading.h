@@ -210,6 +210,24 @@ inline std::string fault_of_gradients(const Schedule& schedule) {
   return "";
 }
 
+/// Checks that on each stage slices go forward in order and, for each loss, back in reverse.
+inline std::string fault_of_slices(const Schedule& schedule) {
+  const int slices = schedule.shape.slices;
+  for (const auto& worker : schedule.workers) {
+    std::map<Pass, int> last;  // forwards and backwards of a micro-batch: the slice of the last
+    for (const Action& a : worker) {
+      if (a.kind != ActionKind::Forward && !is_backward(a)) continue;
+      Pass whole = pass(a);
+      whole[4] = a.microbatch / slices;
+      const int slice = a.microbatch % slices, step = a.kind == ActionKind::Forward ? 1 : -1;
+      const int before = last.contains(whole) ? last.at(whole) : step > 0 ? -1 : slices;
+      if (slice != before + step) return "a slice out of order";
+      last[whole] = slice;
+    }
+  }
+  return "";
+}
+
 /// Checks that what is to run beside the next action is a forward beside another pass's backward.
 inline std::string fault_of_pairs(const Schedule& schedule) {
   for (const auto& worker : schedule.workers)
@@ -315,8 +333,8 @@ inline std::string fault_of_weights(const Schedule& schedule) {
 inline std::string fault(const Schedule& schedule) {
   for (const auto& find :
        {detail::fault_of_passes, detail::fault_of_recomputations, detail::fault_of_copies,
-        detail::fault_of_gradients, detail::fault_of_pairs, detail::fault_of_progress,
-        detail::fault_of_weights})
+        detail::fault_of_gradients, detail::fault_of_pairs, detail::fault_of_slices,
+        detail::fault_of_progress, detail::fault_of_weights})
     if (const std::string found = find(schedule); !found.empty()) return found;
   return "";
 }

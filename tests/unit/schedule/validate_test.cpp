@@ -89,6 +89,62 @@ TEST(Validate, RefusesAShapeOfNothing) {
   }
 }
 
+TEST(Validate, RefusesSlicesThatAreNoWholeMicroBatches) {
+  Schedule schedule =
+      pipeline_schedule({.stages = 2, .microbatches = 4, .slices = 2}, {.slices_back = true});
+  EXPECT_EQ(validate_refusal(schedule), "accepted");
+  for (const int slices : {3, 0, -1, 8}) {
+    schedule.shape.slices = slices;
+    expect_refused(schedule,
+                   concat("4 slices of a mini-batch are not whole micro-batches of ", slices));
+  }
+}
+
+TEST(Validate, RefusesASliceBeforeOneThatItNeeds) {
+  const Schedule right =
+      pipeline_schedule({.stages = 2, .microbatches = 4, .slices = 2}, {.slices_back = true});
+  Schedule schedule = right;
+  std::swap(schedule.workers[0][2], schedule.workers[0][1]);  // another micro-batch's first slice
+  EXPECT_EQ(validate_refusal(schedule), "accepted");
+  schedule = right;
+  std::swap(schedule.workers[0][0], schedule.workers[0][1]);
+  expect_refused(schedule,
+                 "0F0.1 comes before the forward of the slice before it, to whose keys it attends "
+                 "(0F0.1 is the forward of stage 0, mini-batch 0, micro-batch 0, slice 1)\n");
+  schedule = right;
+  for (auto& actions : schedule.workers)
+    for (Action& action : actions)
+      if (action.kind == ActionKind::Backward && action.microbatch < 2)
+        action.microbatch = 1 - action.microbatch;
+  expect_refused(schedule,
+                 "0B0.0 comes before the backward of the slice behind it, which gives its keys a "
+                 "gradient (0B0.0 is the backward of stage 0, mini-batch 0, micro-batch 0, slice "
+                 "0)\n");
+}
+
+/// Only the half of a backward that makes the gradient of its input gives gradients to keys.
+TEST(Validate, LetsWeightOnlyHalvesOfSlicesComeInAnyOrder) {
+  const auto action = [](ActionKind kind, int slice) {
+    return Action{.kind = kind, .microbatch = slice, .loss = 0};
+  };
+  using enum ActionKind;
+  const auto of = [&](const std::vector<std::pair<ActionKind, int>>& order) {
+    Schedule schedule = empty_schedule({.stages = 1, .microbatches = 2, .slices = 2});
+    for (const auto& [kind, slice] : order) schedule.workers[0].push_back(action(kind, slice));
+    schedule.workers[0].push_back(action(Update, 0));
+    return validate_refusal(schedule);
+  };
+  const std::pair first{BackwardInput, 1}, second{BackwardInput, 0};
+  for (const auto& [a, b] : {std::pair{1, 0}, std::pair{0, 1}})
+    EXPECT_EQ(
+        of({{Forward, 0}, {Forward, 1}, first, second, {BackwardWeight, a}, {BackwardWeight, b}}),
+        "accepted");
+  EXPECT_NE(
+      of({{Forward, 0}, {Forward, 1}, second, first, {BackwardWeight, 0}, {BackwardWeight, 1}})
+          .find("comes before the backward of the slice behind it"),
+      std::string::npos);
+}
+
 TEST(Validate, RefusesReplicasThatShareWorkersInAWayThatCannotRun) {
   Schedule schedule = pipeline(2, 1, 2, 2);
   schedule.shape.replica_placement = {{0, 1}, {2, 3}};

@@ -85,7 +85,7 @@ TEST(Copies, SpecTrainTwoKeepsAPredictionPerMiniBatchInFlightAndTheLatest) {
 }
 
 TEST(Copies, SynchronousSchemesAndVanillaKeepOne) {
-  for (const char* scheme : {"gpipe", "one_f_one_b", "model_parallel", "interlocking"})
+  for (const char* scheme : {"gpipe", "one_f_one_b", "seq1f1b", "model_parallel", "interlocking"})
     expect_copies(scheme, "{}", one, 4);
   expect_copies("pipedream", "{weight_stashing: false}", one);
 }
@@ -161,7 +161,7 @@ TEST(Staleness, IsPredictedAwayBySpecTrainTwoAndPipeOptim) {
 }
 
 TEST(Staleness, IsNoneInSynchronousSchemes) {
-  for (const char* scheme : {"gpipe", "one_f_one_b", "model_parallel", "interlocking"})
+  for (const char* scheme : {"gpipe", "one_f_one_b", "seq1f1b", "model_parallel", "interlocking"})
     expect_staleness(scheme, "{}", none, none, 4);
 }
 

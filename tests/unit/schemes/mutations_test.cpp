@@ -52,6 +52,12 @@ std::vector<Schedule> made_right() {
           each.name, each.options,
           shape_that_shares(
               each.name, {.stages = stages, .replicas = 2, .microbatches = 2, .minibatches = 2})));
+  for (const int stages : {1, 3})
+    all.push_back(schedule_of(
+        "seq1f1b", "{}", {.stages = stages, .microbatches = 4, .slices = 2, .minibatches = 2}));
+  const PipelineShape in_three{.stages = 2, .microbatches = 3, .slices = 3};
+  all.push_back(schedule_of("gpipe", "{}", in_three));
+  all.push_back(with_recomputation(schedule_of("seq1f1b", "{}", in_three), Recomputation::Always));
   for (const char* name : {"gpipe", "pipedream", "interlocking"})
     all.push_back(with_recomputation(
         schedule_of(name, "{}", {.stages = 3, .microbatches = 2, .minibatches = 2}),
@@ -401,6 +407,26 @@ TEST(Mutation, ASwapIsHarmlessOrRefused) {
     EXPECT_GT(tried.refused, 0);
   }
   EXPECT_GT(harmless, 0);
+}
+
+/// What may be swapped without slices may not with them: only their order makes it wrong.
+TEST(Mutation, SlicesOfAMicroBatchKeepTheirOrder) {
+  int refused = 0;
+  for (const Schedule& right : right_schedules()) {
+    if (right.shape.slices == 1) continue;
+    for (std::size_t w = 0; w < right.workers.size(); ++w)
+      for (std::size_t i = 0; i + 1 < right.workers[w].size(); ++i) {
+        Schedule wrong = right;
+        std::swap(wrong.workers[w][i], wrong.workers[w][i + 1]);
+        Schedule whole = wrong;  // the same passes, each of a micro-batch
+        whole.shape.slices = 1;
+        if (!naive::fault(whole).empty() || naive::fault(wrong).empty()) continue;
+        const std::string text = refusal_of_schedule(wrong);
+        EXPECT_NE(text.find("of the slice "), std::string::npos) << text;
+        ++refused;
+      }
+  }
+  EXPECT_GT(refused, 0);
 }
 
 /// A negative version counts from before the earliest that the stage keeps.

@@ -34,8 +34,8 @@ TEST(Schemes, AreRegisteredUnderTheirFileNames) {
                            "gpipe",        "hanayo",         "interleaved", "interlocking",
                            "lwp",          "model_parallel", "one_f_one_b", "paci",
                            "pipedream",    "pipedream_2bw",  "pipemare",    "pipeoptim",
-                           "spectrain",    "v_half",         "v_min",       "xpipe",
-                           "zb_h1",        "zb_h2",          "zb_v"})
+                           "seq1f1b",      "spectrain",      "v_half",      "v_min",
+                           "xpipe",        "zb_h1",          "zb_h2",       "zb_v"})
     EXPECT_TRUE(known.contains(name)) << name;
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(source_dir() / "schemes"))
@@ -127,6 +127,7 @@ constexpr Bad kBad[] = {
     {"lwp", "{unit: updates}", "expected delay or steps"},
     {"hanayo", "{waves: 0}", "scheme.waves"},
     {"hanayo", "{chunks: 2}", "chunks"},
+    {"seq1f1b", "{slices: 4}", "slices"},
     {"paci", "{weight_stashing: true}", "weight_stashing"},
     {"pipeoptim", "{s_offset: 2}", "scheme.s_offset"},
     {"pipeoptim", "{adamw_decay_in_prediction: 0.5}", "scheme.adamw_decay_in_prediction"},

@@ -55,6 +55,26 @@ TEST(Dropout, DoesNotDependOnTheCutIntoMicroBatches) {
   }
 }
 
+/// Of activations [sample, token, width], and of attention's shares [sample, head, query, key], of
+/// which a slice's queries have the keys so far.
+TEST(Dropout, DoesNotDependOnTheCutIntoSlices) {
+  const LayerPtr layer = named_dropout(0.5);
+  Pass pass = kPass;
+  pass.first_sample = 3;
+  const at::Tensor whole = mask(*layer, {2, 12, 5}, pass),
+                   shares = mask(*layer, {2, 3, 12, 12}, pass);
+  for (const int slices : {2, 3, 12}) {
+    pass.slices = slices;
+    const std::int64_t tokens = 12 / slices;
+    for (pass.slice = 0; pass.slice < slices; ++pass.slice) {
+      const std::int64_t first = pass.slice * tokens, keys = first + tokens;
+      EXPECT_TRUE(at::equal(mask(*layer, {2, tokens, 5}, pass), whole.narrow(1, first, tokens)));
+      EXPECT_TRUE(at::equal(mask(*layer, {2, 3, tokens, keys}, pass),
+                            shares.narrow(2, first, tokens).narrow(3, 0, keys)));
+    }
+  }
+}
+
 TEST(Dropout, DoesNotDependOnThreads) {
   const LayerPtr layer = named_dropout(0.5);
   const int before = at::get_num_threads();

@@ -162,6 +162,65 @@ TEST(Loader, GivesInputsAndTargetsOfTheSameSamples) {
   }
 }
 
+/// Token t of sample i is 10·i + t, its target the next one.
+class Tokens final : public Dataset {
+ public:
+  explicit Tokens(std::int64_t length) : length_(length) {}
+  void open(const DatasetRequest&) override {}
+  std::int64_t size(Split) const override { return 12; }
+  std::vector<std::int64_t> sample_shape() const override { return {length_}; }
+  std::int64_t classes() const override { return 200; }
+  std::int64_t vocabulary() const override { return 200; }
+  Task task() const override { return Task::Continue; }
+  Batch batch(Split, std::span<const std::int64_t> of, const RandomStream*) const override {
+    const at::Tensor samples =
+        at::tensor(at::ArrayRef<std::int64_t>(of.data(), of.size()), at::kLong);
+    const at::Tensor x = 10 * samples.unsqueeze(1) + at::arange(length_, at::kLong);
+    return {{x}, x + 1};
+  }
+
+ private:
+  std::int64_t length_;
+};
+
+TEST(Loader, CutsMicroBatchesIntoSlicesOfTheirSequences) {
+  const Tokens tokens(6);
+  Loader loader({.dataset = &tokens, .replicas = 2, .microbatches = 2, .slices = 3},
+                {{indices(12), 6, true}});
+  for (int minibatch = 0; minibatch < 2; ++minibatch)
+    for (int replica = 0; replica < 2; ++replica)
+      for (int pass = 0; pass < 6; ++pass) {
+        const Share share = loader.share(minibatch, replica, pass);
+        const int micro = pass / 3, slice = pass % 3;
+        EXPECT_EQ(share.first_sample, 3 * replica + 2 * micro);  // 3 samples: 2 and 1
+        EXPECT_EQ(share.samples, 2 - micro);
+        EXPECT_EQ(share.replica_samples, 3);
+        EXPECT_EQ(share.all_samples, 6);
+        EXPECT_EQ(std::pair(share.slice, share.slices), std::pair(slice, 3));
+        const std::int64_t first = 10 * (6 * minibatch + share.first_sample) + 2 * slice;
+        std::vector<std::int64_t> expected{first, first + 1};
+        if (share.samples == 2) expected.insert(expected.end(), {first + 10, first + 11});
+        EXPECT_EQ(labels(loader.inputs(minibatch, share, at::kCPU)[0]), expected);
+        for (std::int64_t& each : expected) ++each;
+        EXPECT_EQ(labels(loader.targets(minibatch, share, at::kCPU)), expected);
+        EXPECT_EQ(loader.targets(minibatch, share.whole(), at::kCPU).size(1), 6);
+      }
+}
+
+TEST(Loader, RefusesSequencesThatSlicesDoNotDivide) {
+  const Tokens tokens(5);
+  Loader loader({.dataset = &tokens, .slices = 3}, {{indices(12), 6, true}});
+  try {
+    loader.inputs(0, loader.share(0, 0, 1), at::kCPU);
+    FAIL() << "5 tokens were cut into 3 slices";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Data);
+    EXPECT_EQ(error.message(),
+              "pipeline.slices is 3, but the mini-batch has the shape 6×5; expected a number of "
+              "tokens that the slices divide");
+  }
+}
+
 TEST(Loader, GoesThroughItsEpochsInOrder) {
   const Numbers numbers;
   Loader loader(settings(numbers), {{indices(4), 2, true}, {{9, 8, 7, 6}, 2, true}});

@@ -220,11 +220,12 @@ std::string render_simulation(const Schedule& schedule, const Hardware& hardware
                               std::int64_t samples) {
   const PipelineShape& shape = schedule.shape;
   const double period = simulation.seconds_per_minibatch();
-  std::string text = concat(counted(shape.stages, "stage"), " on ", schedule.workers.size(), " of ",
-                            counted(hardware.devices.size(), "device"), " (", hardware.name, "), ",
-                            counted(shape.minibatches, "mini-batch"), " of ",
-                            counted(shape.microbatches / shape.slices, "micro-batch"),
-                            shape.slices > 1 ? concat(" in ", shape.slices, " slices") : "", "\n");
+  std::string text =
+      concat(counted(shape.stages, "stage"), " on ", schedule.workers.size(), " of ",
+             counted(hardware.devices.size(), "device"), " (", hardware.name, "), ",
+             counted(shape.minibatches, "mini-batch"), " of ",
+             counted(shape.microbatches / shape.slices, "micro-batch"),
+             shape.slices > 1 ? concat(" in ", shape.slices, " slices each") : "", "\n");
   text += concat("makespan    ", time_text(simulation.makespan), "; in the steady part ",
                  time_text(period), " a mini-batch\n");
   text += concat("throughput  ", pace_text(period > 0 ? static_cast<double>(samples) / period : 0),

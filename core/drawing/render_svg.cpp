@@ -32,7 +32,7 @@ std::string summary(const GridLayout& layout) {
                             ", ", counted(shape.minibatches, "mini-batch"));
   if (shape.microbatches > 1)
     text += concat(" of ", counted(shape.microbatches / shape.slices, "micro-batch"));
-  if (shape.slices > 1) text += concat(" in ", shape.slices, " slices");
+  if (shape.slices > 1) text += concat(" in ", shape.slices, " slices each");
   text += concat("; ", counted(makespan, "slot"));
   if (workers * makespan > 0)
     text += concat(", workers ", (100 * busy + workers * makespan / 2) / (workers * makespan),

@@ -168,6 +168,7 @@ void check_fit(const Experiment& e) {
   check_targets(e);
   if (model.vocabulary() > 0) {
     check_tokens(e);
+    check_sliced_tokens(e);
     return;
   }
   const auto given = dataset.sample_shape(), wanted = model.input_shape();

@@ -100,10 +100,10 @@ def stage_table(stages, edges):
 
 
 def worker_table(simulated):
-    """A micro-batch's activations of a stage are one byte, so bytes are micro-batches."""
-    workers = simulated["workers"]
+    """A micro-batch's activations of a stage are one byte, so bytes are micro-batches; those of a slice are rounded up to one."""
+    workers, held = simulated["workers"], "slices" if "slices" in simulated else "micro-batches"
     return rows("worker", [str(worker["worker"]) for worker in workers], [
-        ("micro-batches whose activations it holds", [str(worker["peak"]["activations"]) for worker in workers]),
+        (f"{held} whose activations it holds", [str(worker["peak"]["activations"]) for worker in workers]),
         ("idle in the steady state", [percent(idle(worker, simulated)) for worker in workers]),
     ])
 

@@ -58,7 +58,7 @@ at::Tensor EarlierSlices::continued(const std::string& name, const at::Tensor& o
   }
   // Autograd counts the changes of a tensor whose values a graph has saved. A later slice changes
   // none that this one can see, so the result has a count of its own.
-  at::Tensor so_far = kept->values.narrow(kTokens, 0, before + tokens).tensor_data();
+  at::Tensor so_far = kept->values.narrow(kTokens, 0, before + tokens).variable_data();
   if (at::GradMode::is_enabled() && own.requires_grad())
     torch::autograd::set_history(
         so_far, std::make_shared<Continued>(kept, before, tokens,

@@ -195,8 +195,9 @@ TEST(Slices, AreRefusedWhereTheyCannotBe) {
       {"pipeline.slices: 2, scheme: {name: one_f_one_b}", "this scheme's do not"},
       {"pipeline.slices: 2, scheme: {name: pipedream}", "this scheme's do not"},
       {"pipeline.slices: 2, scheme: {name: interlocking}", "a scheme with one loss"},
-      {"pipeline.slices: 2, pipeline.compression: half", "expected no pipeline.compression"},
-      {"pipeline.slices: 2, probes: [norms]", "expected no probes"},
+      {"pipeline.slices: 2, pipeline.compression: {name: fp16}",
+       "expected no pipeline.compression"},
+      {"pipeline.slices: 2, probes: [{name: norms}]", "expected no probes"},
       {"pipeline.slices: 0", "pipeline.slices"}};
   EXPECT_EQ(refusal_of("pipeline.slices: 2"), "");
   for (const auto& [changes, text] : wrong) {

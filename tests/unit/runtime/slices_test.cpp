@@ -16,7 +16,7 @@ namespace pipewright::test {
 namespace {
 
 /// Three stages of a GPT of four blocks, in float64; four updates. `changes` go last.
-std::string gpt(const std::string& changes = "") {
+std::string changes_of_gpt(const std::string& changes = "") {
   std::map<std::string, std::string> all;
   for (const std::string& each :
        {std::string("dataset: {name: synthetic, train: 32, test: 4}, loader.batch_size: 8, "
@@ -31,14 +31,15 @@ std::string gpt(const std::string& changes = "") {
   return text + "}";
 }
 
-struct Trained {
+struct LearnedInSlices {
   Stages stages;
   std::vector<double> losses;
 };
 
-Trained trained(const std::string& changes, Execution execution = Execution::Serial) {
-  Laboratory laboratory(gpt(changes));
-  Trained result{.stages = laboratory.plan().stages(), .losses = {}};
+LearnedInSlices learned_by_gpt(const std::string& changes,
+                               Execution execution = Execution::Serial) {
+  Laboratory laboratory(changes_of_gpt(changes));
+  LearnedInSlices result{.stages = laboratory.plan().stages(), .losses = {}};
   result.losses = flat_losses(train(laboratory.plan(), result.stages, execution));
   return result;
 }
@@ -47,26 +48,28 @@ Trained trained(const std::string& changes, Execution execution = Execution::Ser
 /// behind another. Gradients of slices are added up in another order.
 constexpr double kSliced = tolerance::rounded64(4.0 * 8 * 8 * 16);
 
-void expect_near(const Trained& a, const Trained& b, const std::string& what) {
+void expect_rounding_apart(const LearnedInSlices& a, const LearnedInSlices& b,
+                           const std::string& what) {
   EXPECT_LT(distance(a.stages, b.stages, state_of(a.stages).size()), kSliced) << what;
   ASSERT_EQ(a.losses.size(), b.losses.size()) << what;
   for (std::size_t i = 0; i < a.losses.size(); ++i)
     EXPECT_NEAR(a.losses[i], b.losses[i], a.losses[i] * kSliced) << what << ", mini-batch " << i;
 }
 
-void expect_same(const Trained& a, const Trained& b, const std::string& what) {
+void expect_same_learned(const LearnedInSlices& a, const LearnedInSlices& b,
+                         const std::string& what) {
   EXPECT_EQ(difference(a.stages, b.stages), "") << what;
   EXPECT_EQ(a.losses, b.losses) << what;
 }
 
 TEST(Slices, LearnWhatWholeSequencesDoButForRounding) {
-  const Trained whole = trained("scheme: {name: one_f_one_b}");
+  const LearnedInSlices whole = learned_by_gpt("scheme: {name: one_f_one_b}");
   for (const char* scheme : {"seq1f1b", "gpipe"})
     for (const int slices : {2, 4, 8}) {
       const std::string what = concat(scheme, ", ", slices, " slices");
-      const Trained sliced =
-          trained(concat("scheme: {name: ", scheme, "}, pipeline.slices: ", slices));
-      expect_near(whole, sliced, what);
+      const LearnedInSlices sliced =
+          learned_by_gpt(concat("scheme: {name: ", scheme, "}, pipeline.slices: ", slices));
+      expect_rounding_apart(whole, sliced, what);
       EXPECT_NE(difference(whole.stages, sliced.stages), "") << what << " were not cut";
     }
 }
@@ -74,17 +77,18 @@ TEST(Slices, LearnWhatWholeSequencesDoButForRounding) {
 TEST(Slices, ChangeNoBitWhereThereIsOne) {
   for (const char* dropout : {"0", "0.25"}) {
     const std::string model = concat("model.dropout: ", dropout);
-    expect_same(trained(concat("scheme: {name: one_f_one_b}, ", model)),
-                trained(concat("pipeline.slices: 1, ", model)), dropout);
+    expect_same_learned(learned_by_gpt(concat("scheme: {name: one_f_one_b}, ", model)),
+                        learned_by_gpt(concat("pipeline.slices: 1, ", model)), dropout);
   }
 }
 
 /// The masks of a slice are those parts of the whole sequences' masks.
 TEST(Slices, DropOutWhatWholeSequencesDo) {
-  const Trained whole = trained("scheme: {name: one_f_one_b}, model.dropout: 0.25");
+  const LearnedInSlices whole = learned_by_gpt("scheme: {name: one_f_one_b}, model.dropout: 0.25");
   for (const int slices : {2, 8})
-    expect_near(whole, trained(concat("model.dropout: 0.25, pipeline.slices: ", slices)),
-                concat(slices, " slices"));
+    expect_rounding_apart(whole,
+                          learned_by_gpt(concat("model.dropout: 0.25, pipeline.slices: ", slices)),
+                          concat(slices, " slices"));
 }
 
 TEST(Slices, AreWeighedByTheirSamplesWhereMicroBatchesDiffer) {
@@ -95,8 +99,8 @@ TEST(Slices, AreWeighedByTheirSamplesWhereMicroBatchesDiffer) {
         "dataset: {name: synthetic, train: 27, test: 4}, loader.drop_last: false",
         "pipeline.replicas: 3, loader.batch_size: 16", "pipeline.placement: [0, 1, 0]",
         "loss: {name: cross_entropy, tokens: sum, label_smoothing: 0.1}, optimizer.lr: 0.001"})
-    expect_near(trained(concat("scheme: {name: one_f_one_b}, ", shape)),
-                trained(concat("pipeline.slices: 4, ", shape)), shape);
+    expect_rounding_apart(learned_by_gpt(concat("scheme: {name: one_f_one_b}, ", shape)),
+                          learned_by_gpt(concat("pipeline.slices: 4, ", shape)), shape);
 }
 
 TEST(Slices, GiveTheSameBitsInEveryExecution) {
@@ -106,17 +110,19 @@ TEST(Slices, GiveTheSameBitsInEveryExecution) {
         "pipeline.slices: 4, train.precision: float32",
         "pipeline.slices: 4, train.precision: bfloat16",
         "pipeline.slices: 4, pipeline.placement: [0, 1, 0]"})
-    expect_same(trained(shape, Execution::Serial), trained(shape, Execution::Threads), shape);
+    expect_same_learned(learned_by_gpt(shape, Execution::Serial),
+                        learned_by_gpt(shape, Execution::Threads), shape);
 }
 
 TEST(Slices, RecomputeTheSameBits) {
   for (const char* shape : {"pipeline.slices: 4", "pipeline.slices: 4, model.dropout: 0.25",
                             "pipeline.slices: 2, scheme: {name: gpipe}"}) {
-    const Trained kept = trained(shape);
+    const LearnedInSlices kept = learned_by_gpt(shape);
     for (const char* recompute : {"always", "except_last"})
       for (const Execution execution : {Execution::Serial, Execution::Threads})
-        expect_same(kept, trained(concat(shape, ", pipeline.recompute: ", recompute), execution),
-                    concat(shape, ", ", recompute));
+        expect_same_learned(
+            kept, learned_by_gpt(concat(shape, ", pipeline.recompute: ", recompute), execution),
+            concat(shape, ", ", recompute));
   }
 }
 
@@ -143,12 +149,12 @@ Schedule with_halves(Schedule schedule) {
 TEST(Slices, GoBackInTwoHalvesWithTheSameBits) {
   for (const char* shape :
        {"pipeline.slices: 4", "pipeline.slices: 2, pipeline.recompute: always"}) {
-    Laboratory laboratory(gpt(shape));
+    Laboratory laboratory(changes_of_gpt(shape));
     Plan& plan = laboratory.plan();
     plan.training = compile(with_halves(laboratory.experiment.schedule(plan.minibatches)));
-    Trained halved{.stages = plan.stages(), .losses = {}};
+    LearnedInSlices halved{.stages = plan.stages(), .losses = {}};
     halved.losses = flat_losses(train(plan, halved.stages, Execution::Threads));
-    expect_same(trained(shape), halved, shape);
+    expect_same_learned(learned_by_gpt(shape), halved, shape);
   }
 }
 
@@ -176,9 +182,9 @@ TEST(Slices, AreOfTheLossOfAllTargetsWhereSomeAreMissing) {
 }
 
 /// What an experiment is refused with, or "".
-std::string refusal_of(const std::string& changes) {
+std::string refusal_of_slices(const std::string& changes) {
   try {
-    Laboratory laboratory(gpt(changes));
+    Laboratory laboratory(changes_of_gpt(changes));
     laboratory.plan();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Experiment) << error.what();
@@ -199,9 +205,9 @@ TEST(Slices, AreRefusedWhereTheyCannotBe) {
        "expected no pipeline.compression"},
       {"pipeline.slices: 2, probes: [{name: norms}]", "expected no probes"},
       {"pipeline.slices: 0", "pipeline.slices"}};
-  EXPECT_EQ(refusal_of("pipeline.slices: 2"), "");
+  EXPECT_EQ(refusal_of_slices("pipeline.slices: 2"), "");
   for (const auto& [changes, text] : wrong) {
-    const std::string refusal = refusal_of(changes);
+    const std::string refusal = refusal_of_slices(changes);
     EXPECT_NE(refusal.find(text), std::string::npos) << changes << ": " << refusal;
   }
 }

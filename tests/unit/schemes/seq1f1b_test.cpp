@@ -28,13 +28,13 @@ Schedule seq1f1b(const PipelineShape& shape) {
 }
 
 /// One pass in the paper's words: forward or not, micro-batch, slice.
-using Step = std::tuple<bool, int, int>;
+using PaperStep = std::tuple<bool, int, int>;
 
 /// The order of a stage in one mini-batch, as the paper has it: p − k − 2 + s forwards of slices,
 /// one more before each backward, micro-batch after micro-batch with its last slice first.
-std::vector<Step> paper_order(int stages, int stage, int microbatches, int slices) {
+std::vector<PaperStep> paper_order(int stages, int stage, int microbatches, int slices) {
   const int all = microbatches * slices, warm_up = stages - stage - 2 + slices;
-  std::vector<Step> steps;
+  std::vector<PaperStep> steps;
   int forwards = 0, backwards = 0;
   const auto forward = [&] {
     if (forwards < all) steps.emplace_back(true, forwards / slices, forwards % slices);
@@ -51,9 +51,9 @@ std::vector<Step> paper_order(int stages, int stage, int microbatches, int slice
 /// When the last of p stages ends if a forward of a slice takes 1 and its backward 2: each pass
 /// begins when its stage is free and its neighbour and its slices before or behind have ended.
 int paper_makespan(int stages, int microbatches, int slices) {
-  std::vector<std::vector<Step>> orders;
+  std::vector<std::vector<PaperStep>> orders;
   for (int k = 0; k < stages; ++k) orders.push_back(paper_order(stages, k, microbatches, slices));
-  std::map<std::pair<int, Step>, int> ends;
+  std::map<std::pair<int, PaperStep>, int> ends;
   std::vector<std::size_t> next(orders.size(), 0);
   std::vector<int> free(orders.size(), 0);
   for (bool moved = true; moved;) {
@@ -62,7 +62,7 @@ int paper_makespan(int stages, int microbatches, int slices) {
       const auto at = static_cast<std::size_t>(k);
       if (next[at] == orders[at].size()) continue;
       const auto [forward, micro, slice] = orders[at][next[at]];
-      std::vector<std::pair<int, Step>> needs;
+      std::vector<std::pair<int, PaperStep>> needs;
       if (forward && k > 0) needs.push_back({k - 1, {true, micro, slice}});
       if (forward && slice > 0) needs.push_back({k, {true, micro, slice - 1}});
       if (!forward) needs.push_back({k, {true, micro, slice}});
@@ -83,17 +83,17 @@ int paper_makespan(int stages, int microbatches, int slices) {
   return std::ranges::max(free);
 }
 
-struct Shape {
+struct PaperShape {
   int stages, microbatches, slices;
 };
-constexpr Shape kShapes[] = {{1, 1, 1}, {1, 2, 3}, {2, 3, 3}, {3, 1, 2}, {4, 1, 4},
-                             {4, 8, 1}, {4, 8, 2}, {4, 8, 4}, {4, 2, 8}, {8, 16, 4}};
+constexpr PaperShape kPaperShapes[] = {{1, 1, 1}, {1, 2, 3}, {2, 3, 3}, {3, 1, 2}, {4, 1, 4},
+                                       {4, 8, 1}, {4, 8, 2}, {4, 8, 4}, {4, 2, 8}, {8, 16, 4}};
 
 TEST(Seq1F1B, HasThePapersOrder) {
-  for (const auto& [stages, microbatches, slices] : kShapes) {
+  for (const auto& [stages, microbatches, slices] : kPaperShapes) {
     const Schedule schedule = seq1f1b(sliced(stages, microbatches, slices));
     for (int k = 0; k < stages; ++k) {
-      std::vector<Step> steps;
+      std::vector<PaperStep> steps;
       for (const Action& action : schedule.workers[static_cast<std::size_t>(k)])
         if (is_pass(action.kind))
           steps.emplace_back(action.kind == ActionKind::Forward, action.microbatch / slices,
@@ -121,7 +121,7 @@ Simulation at_unit_costs(const Schedule& schedule) {
 /// 1F1B with as many whole micro-batches, whose passes are s times as long, is idle s times as
 /// long.
 TEST(Seq1F1B, IsIdleForOneFillAndDrainOfASlice) {
-  for (const auto& [stages, microbatches, slices] : kShapes) {
+  for (const auto& [stages, microbatches, slices] : kPaperShapes) {
     const int work = 3 * microbatches * slices;  // of a stage
     const Simulation simulation = at_unit_costs(seq1f1b(sliced(stages, microbatches, slices)));
     EXPECT_EQ(simulation.makespan, paper_makespan(stages, microbatches, slices));
@@ -135,7 +135,7 @@ TEST(Seq1F1B, IsIdleForOneFillAndDrainOfASlice) {
 /// In slices. A micro-batch has s of them, so p stages hold 1 + (p − 1)/s micro-batches instead of
 /// p.
 TEST(Seq1F1B, HoldsTheActivationsOfAsManySlicesAsThePaperSays) {
-  for (const auto& [stages, microbatches, slices] : kShapes) {
+  for (const auto& [stages, microbatches, slices] : kPaperShapes) {
     const Simulation simulation = at_unit_costs(seq1f1b(sliced(stages, microbatches, slices)));
     for (int k = 0; k < stages; ++k)
       EXPECT_EQ(simulation.workers[static_cast<std::size_t>(k)].peak.activations,

@@ -39,6 +39,10 @@ void check_slices(const Experiment& e, const Value& document, Problems& problems
     refuse("pipeline.compression",
            "codecs keep and draw by samples, not by slices of them; expected no "
            "pipeline.compression, or slices: 1");
+  if (e.pipeline.offload)
+    refuse("pipeline.offload",
+           "keys of a slice cannot be on the host while later slices read them; expected "
+           "pipeline.offload: never, or slices: 1");
   if (!e.probes.empty())
     refuse("probes", "probes measure passes of whole samples; expected no probes, or slices: 1");
 }

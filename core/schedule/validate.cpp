@@ -421,8 +421,13 @@ void check_pairs(const Schedule& schedule) {
   }
 }
 
-/// Checks that no slice of a micro-batch comes before one that it needs.
+/// Checks that no slice of a micro-batch comes before one that it needs, or has its keys moved to
+/// the host, which later slices read.
 void check_slices(const Schedule& schedule, const PassIndex& index) {
+  for (int w = 0; schedule.shape.slices > 1 && w < schedule.shape.workers(); ++w)
+    for (int i = 0; i < static_cast<int>(schedule.workers[as_size(w)].size()); ++i)
+      if (is_host_copy(schedule.workers[as_size(w)][as_size(i)].kind))
+        refuse(schedule, {w, i}, "moves keys of a slice, which other slices read meanwhile");
   const ActionPlace early = slice_out_of_order(schedule, index);
   if (early == kNowhere) return;
   const Action& a = schedule.workers[as_size(early.first)][as_size(early.second)];

@@ -203,6 +203,7 @@ TEST(Slices, AreRefusedWhereTheyCannotBe) {
       {"pipeline.slices: 2, scheme: {name: interlocking}", "a scheme with one loss"},
       {"pipeline.slices: 2, pipeline.compression: {name: fp16}",
        "expected no pipeline.compression"},
+      {"pipeline.slices: 2, pipeline.offload: always", "expected pipeline.offload: never"},
       {"pipeline.slices: 2, probes: [{name: norms}]", "expected no probes"},
       {"pipeline.slices: 0", "pipeline.slices"}};
   EXPECT_EQ(refusal_of_slices("pipeline.slices: 2"), "");

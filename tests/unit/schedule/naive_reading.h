@@ -213,6 +213,10 @@ inline std::string fault_of_gradients(const Schedule& schedule) {
 /// Checks that on each stage slices go forward in order and, for each loss, back in reverse.
 inline std::string fault_of_slices(const Schedule& schedule) {
   const int slices = schedule.shape.slices;
+  for (const auto& worker : schedule.workers)
+    for (const Action& a : worker)
+      if (slices > 1 && (a.kind == ActionKind::Offload || a.kind == ActionKind::Fetch))
+        return "a slice on the host";
   for (const auto& worker : schedule.workers) {
     std::map<Pass, int> last;  // forwards and backwards of a micro-batch: the slice of the last
     for (const Action& a : worker) {

@@ -9,6 +9,7 @@
 #include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/schedule/builders.h"
+#include "core/schedule/offload.h"
 
 namespace pipewright {
 namespace {
@@ -120,6 +121,14 @@ TEST(Validate, RefusesASliceBeforeOneThatItNeeds) {
                  "0B0.0 comes before the backward of the slice behind it, which gives its keys a "
                  "gradient (0B0.0 is the backward of stage 0, mini-batch 0, micro-batch 0, slice "
                  "0)\n");
+}
+
+TEST(Validate, RefusesASliceOnTheHost) {
+  Schedule schedule =
+      with_offload(pipeline_schedule({.stages = 2, .microbatches = 6}, {.fill_drain = true}), 0);
+  EXPECT_EQ(validate_refusal(schedule), "accepted");
+  schedule.shape.slices = 3;
+  expect_refused(schedule, "moves keys of a slice, which other slices read meanwhile");
 }
 
 /// Only the half of a backward that makes the gradient of its input gives gradients to keys.

@@ -19,11 +19,6 @@ class Seq1F1B final : public Scheme {
     return pipeline_schedule(shape, {.flush = true, .slices_back = true});
   }
   bool repeats() const override { return true; }
-
-  std::string remark() const override {
-    return "seq1f1b: slices have equal lengths; the paper's may also have equal work, which is not "
-           "here";
-  }
 };
 
 }  // namespace

@@ -177,15 +177,15 @@ TEST(HardwareSource, LaysTheSectionOverTheFile) {
   EXPECT_EQ(hardware.devices[0].memory, std::int64_t{3} << 30);
   EXPECT_EQ(HardwareSource().of(Value::mapping(), 5).devices.size(), 5U);
   EXPECT_NE(error_text([] {
-              HardwareSource().of(parse_yaml("hardware: {host: 2}", "x.yaml"), 1);
-            }).find("x.yaml:1:12: unknown option 'hardware.host'; did you mean 'hosts'?"),
+              HardwareSource().of(parse_yaml("hardware: {hostss: 2}", "x.yaml"), 1);
+            }).find("x.yaml:1:12: unknown option 'hardware.hostss'; did you mean 'hosts'?"),
             std::string::npos);
 }
 
 TEST(HardwareSource, ReportsAFileThatIsNoneWithTheOtherProblems) {
   const std::string said = error_text([] {
     HardwareSource().of(
-        parse_yaml("hardware: {file: /etc/passwd, host: 2, links: [{from: 0, to: 3}]}", "x.yaml"),
+        parse_yaml("hardware: {file: /etc/passwd, hostss: 2, links: [{from: 0, to: 3}]}", "x.yaml"),
         1);
   });
   EXPECT_NE(said.find("x.yaml:1:18: hardware.file: /etc/passwd: is no description of hardware"),

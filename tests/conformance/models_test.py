@@ -223,9 +223,10 @@ class Models(unittest.TestCase):
 
     def probe(self, case, precision, mode):
         folder = Path(self.folder)
+        size = {} if case.inputs else {"channels": 3}  # else those of the data set that is the default
         weights = {"weights": str(folder / "weights.safetensors"), "weights_format": case.format}
         document = {
-            "model": case.model | weights,
+            "model": size | case.model | weights,
             "precision": precision,
             "training": mode == "training",
             "input": str(folder / "input.safetensors"),

@@ -64,7 +64,7 @@ class FirstComeFirstServed {
         shape_(schedule.shape),
         waiting_(as_size(shape_.workers())),
         updates_(as_size(shape_.stages), 0),
-        last_gradients_(as_size(shape_.stages * shape_.minibatches), 0) {}
+        gradients_(as_size(shape_.stages * shape_.minibatches), 0) {}
 
   void play() {
     for (int replica = 0; replica < shape_.replicas; ++replica) send_pair(replica, 0);
@@ -141,7 +141,7 @@ class FirstComeFirstServed {
     else if (pass.number % 2 == 0)
       send_pair(pass.replica, pass.number + 2);
     const int minibatch = pass.number / shape_.microbatches;
-    int& gradients = last_gradients_[as_size(minibatch * shape_.stages + pass.stage)];
+    int& gradients = gradients_[as_size(minibatch * shape_.stages + pass.stage)];
     if (++gradients == shape_.replicas * shape_.microbatches) update(pass.stage, minibatch);
   }
 
@@ -161,7 +161,7 @@ class FirstComeFirstServed {
   const PipelineShape& shape_;
   std::vector<std::vector<Pass>> waiting_;  ///< [worker]
   std::vector<int> updates_;                ///< [stage]
-  std::vector<int> last_gradients_;         ///< [mini-batch · stages + stage]: how many there are
+  std::vector<int> gradients_;  ///< [mini-batch · stages + stage]: how many are complete
   int slot_ = -1;
 };
 
@@ -181,9 +181,9 @@ class Amdp final : public Scheme {
   bool repeats() const override { return true; }
 
   std::string remark() const override {
-    return "amdp: the order of passes is that of the authors' program for 4 and 8 workers; when "
-           "weights are updated is from their paper's abstract, as there a worker updates all of "
-           "its stages at once";
+    return "amdp: passes are in the order of the authors' program, which knows 4 and 8 workers; "
+           "that program updates all stages of a worker at once, this scheme updates each as soon "
+           "as its gradients are complete";
   }
 };
 

@@ -16,6 +16,7 @@ StageCost cost_of_slice(StageCost cost, int slices) {
         &StageCost::backward_weight, &StageCost::backward_sent, &StageCost::backward_input_sent,
         &StageCost::head, &StageCost::coding_forward, &StageCost::coding_backward})
     cost.*seconds /= slices;
+  if (cost.fused_pair) *cost.fused_pair /= slices;
   for (std::int64_t StageCost::*bytes :
        {&StageCost::input_bytes, &StageCost::output_bytes, &StageCost::activation_bytes,
         &StageCost::peak_bytes, &StageCost::peak_adding_bytes, &StageCost::freed_bytes,

@@ -49,6 +49,9 @@ struct StageCost {
   /// leaves.
   double coding_forward = 0, coding_backward = 0;
   double coding_reduce = 0;  ///< s of codecs per reduction of the replicas' gradients
+  /// Seconds of a fused pair (is_fused_pair()) whose forward is this stage's, both passes together
+  /// and without codecs. None: they follow from the times of the two passes and Hardware::overlap.
+  std::optional<double> fused_pair;
   /// Bytes that arrive. A forward that will be recomputed keeps only these.
   std::int64_t input_bytes = 0;
   std::int64_t output_bytes = 0;  ///< bytes sent to the next stage; their gradient is as large

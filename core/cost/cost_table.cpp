@@ -80,6 +80,10 @@ CostTable read_columns(Options& options, int stages) {
   const Column fused = column("fused_prediction",
                               "Seconds that an update takes longer if it makes the prediction of "
                               "the pass behind it, too; default: the pass makes it.");
+  const Column pair = column(
+      "fused_pair",
+      "Seconds that a forward of the stage takes together with the backward beside it, where "
+      "a schedule has fused pairs; default: by both passes and devices.overlap.");
   const Column input =
       column("input_bytes",
              "Bytes that arrive at the stage, and of the gradient that it sends back; "
@@ -111,6 +115,7 @@ CostTable read_columns(Options& options, int stages) {
          .new_version = new_version[k],
          .prediction = prediction[k],
          .fused_prediction = fused.given() ? std::optional(fused[k]) : std::nullopt,
+         .fused_pair = pair.given() ? std::optional(pair[k]) : std::nullopt,
          .input_bytes = input.given() ? input.bytes(k) : (before ? output.bytes(k - 1) : 0),
          .output_bytes = output.given() ? output.bytes(k) : (next ? input.bytes(k + 1) : 0),
          .activation_bytes = activation.bytes(k),

@@ -26,8 +26,9 @@ std::vector<std::string> cost_table_keys();
 /// Reads a mapping from the names of StageCost's members to seconds or bytes of one micro-batch;
 /// each is a number for all stages or a list with one per stage. By default `backward` is twice
 /// `forward`, `backward_input` and `backward_weight` are half of `backward`, `output_bytes` is the
-/// `input_bytes` of the next stage or, where only it is given, the other way round, and the others
-/// are 0. Faults are recorded in `problems`.
+/// `input_bytes` of the next stage or, where only it is given, the other way round, no
+/// `fused_prediction` and no `fused_pair` is there, and the others are 0. Faults are recorded in
+/// `problems`.
 CostTable read_cost_table(const Value& document, int stages, Problems& problems);
 
 }  // namespace pipewright

@@ -20,11 +20,14 @@ std::vector<StageCost> equal_stages(std::span<const StageCost> costs) {
         &StageCost::head, &StageCost::update, &StageCost::new_version, &StageCost::prediction,
         &StageCost::coding_forward, &StageCost::coding_backward, &StageCost::coding_reduce})
     add(seconds);
-  const auto fused = [](const StageCost& cost) { return cost.fused_prediction.has_value(); };
-  if (std::ranges::all_of(costs, fused)) {
-    mean.fused_prediction = 0;
-    for (const StageCost& cost : costs) *mean.fused_prediction += *cost.fused_prediction;
-    *mean.fused_prediction /= static_cast<double>(costs.size());
+  for (std::optional<double> StageCost::*seconds :
+       {&StageCost::fused_prediction, &StageCost::fused_pair}) {
+    if (!std::ranges::all_of(costs,
+                             [&](const StageCost& cost) { return (cost.*seconds).has_value(); }))
+      continue;
+    mean.*seconds = 0;
+    for (const StageCost& cost : costs) *(mean.*seconds) += *(cost.*seconds);
+    *(mean.*seconds) /= static_cast<double>(costs.size());
   }
   return std::vector<StageCost>(costs.size(), mean);
 }

@@ -214,13 +214,9 @@ class Clock {
     begin = std::max(begin, fetched(pair ? actions[self.next + 1] : action));
     result_.workers[as_size(w)].host.waiting += begin - ready;
     take_input(action, begin);
-    double seconds = seconds_of_action(w, self.next);
-    if (pair) {
-      take_input(actions[self.next + 1], begin);
-      const double second = seconds_of_action(w, self.next + 1);
-      seconds += second - hardware_.overlap * std::min(seconds, second);
-      self.performed = true;
-    }
+    if (pair) take_input(actions[self.next + 1], begin);
+    const double seconds = pair ? seconds_of_pair(w, self.next) : seconds_of_action(w, self.next);
+    self.performed = pair;
     self.free = begin + seconds;
     for (std::size_t i = self.next; i <= self.next + (pair ? 1 : 0); ++i) {
       times_.spans[as_size(w)][i] = {begin, self.free};
@@ -256,10 +252,28 @@ class Clock {
       seconds -= action.kind == ActionKind::Backward
                      ? costs_[as_size(action.stage)].backward_sent
                      : costs_[as_size(action.stage)].backward_input_sent;
-    if (versions_ != nullptr) seconds += seconds_for_versions(w, position);
+    return on_device(w, position, seconds + seconds_for_versions(w, position));
+  }
+
+  /// Seconds that the fused pair computes whose forward is at `position`.
+  double seconds_of_pair(int w, std::size_t position) const {
+    const auto& actions = schedule_.workers[as_size(w)];
+    const StageCost &forward = costs_[as_size(actions[position].stage)],
+                    &backward = costs_[as_size(actions[position + 1].stage)];
+    if (forward.fused_pair)
+      return on_device(w, position,
+                       *forward.fused_pair + forward.coding_forward + backward.coding_backward +
+                           seconds_for_versions(w, position) +
+                           seconds_for_versions(w, position + 1));
+    const double first = seconds_of_action(w, position);
+    const double second = seconds_of_action(w, position + 1);
+    return first + second - hardware_.overlap * std::min(first, second);
+  }
+
+  /// What so many seconds of the profile take on the worker's device.
+  double on_device(int w, std::size_t position, double seconds) const {
     seconds *= workers_[as_size(w)].factor;
-    if (hardware_.jitter > 0) seconds *= jitter(w, position);
-    return seconds;
+    return hardware_.jitter > 0 ? seconds * jitter(w, position) : seconds;
   }
 
   /// Whether the link of the action's input would now let its worker take it; then the worker posts
@@ -300,6 +314,7 @@ class Clock {
 
   /// Seconds that an action spends on versions of the weights besides its own work.
   double seconds_for_versions(int w, std::size_t position) const {
+    if (versions_ == nullptr) return 0;
     const auto& actions = schedule_.workers[as_size(w)];
     const std::vector<ActionWeights>& weights = versions_->workers[as_size(w)];
     const StageCost& cost = costs_[as_size(actions[position].stage)];

@@ -136,8 +136,9 @@ CostTable table_of(const std::string& text, int stages, Problems& problems) {
 TEST(CostTable, TakesOneNumberForAllStagesOrOneEach) {
   Problems problems;
   const CostTable table = table_of(
-      "{samples: 4, forward: [1, 2], update: 0.5, prediction: [0, 0.3], input_bytes: [10, 20]}", 2,
-      problems);
+      "{samples: 4, forward: [1, 2], update: 0.5, prediction: [0, 0.3], fused_pair: [2.5, 5], "
+      "input_bytes: [10, 20]}",
+      2, problems);
   problems.throw_if_any();
   EXPECT_EQ(table.samples, 4);
   EXPECT_EQ(table.stages[1].forward, 2);
@@ -147,6 +148,8 @@ TEST(CostTable, TakesOneNumberForAllStagesOrOneEach) {
   EXPECT_EQ(table.stages[1].update, 0.5);
   EXPECT_EQ(table.stages[0].prediction, 0);
   EXPECT_EQ(table.stages[1].prediction, 0.3);
+  EXPECT_EQ(table.stages[0].fused_pair, 2.5);
+  EXPECT_EQ(table.stages[1].fused_pair, 5);
   EXPECT_EQ(table.stages[0].output_bytes, 20) << "what the next stage takes";
 }
 
@@ -157,6 +160,7 @@ TEST(CostTable, TakesInputsAndOutputsOfNeighboursFromEachOther) {
       table_of("{forward: 1, input_bytes: [1, 2, 3], output_bytes: [10, 20, 30]}", 3, problems);
   problems.throw_if_any();
   EXPECT_EQ(of_outputs.samples, 0);
+  EXPECT_EQ(of_outputs.stages[0].fused_pair, std::nullopt) << "as the hardware says";
   for (const auto& [stage, bytes] :
        std::vector<std::pair<std::size_t, int>>{{0, 0}, {1, 10}, {2, 20}}) {
     EXPECT_EQ(of_outputs.stages[stage].input_bytes, bytes);

@@ -29,9 +29,12 @@ Schedule dualpipe_v(int p, int microbatches) {
 /// Seconds of the passes of a stage, binary fractions.
 struct PairTimes {
   double forward = 1, input = 1, weight = 1, overlap = 0;
+  std::optional<double> own_pair = {};  ///< in the costs of each stage
 
   double backward() const { return input + weight; }
-  double pair() const { return forward + backward() - overlap * std::min(forward, backward()); }
+  double pair() const {
+    return own_pair.value_or(forward + backward() - overlap * std::min(forward, backward()));
+  }
 };
 
 Simulation dual_pipe_simulation(const Schedule& schedule, const PairTimes& times = {}) {
@@ -42,6 +45,7 @@ Simulation dual_pipe_simulation(const Schedule& schedule, const PairTimes& times
              .backward = times.backward(),
              .backward_input = times.input,
              .backward_weight = times.weight,
+             .fused_pair = times.own_pair,
              .activation_bytes = 1};
   Hardware hardware = ideal_hardware(schedule.shape.workers());
   hardware.overlap = times.overlap;
@@ -67,13 +71,18 @@ TEST(DualPipe, TakesAsLongAndHoldsAsMuchAsTheAuthorsOrder) {
 }
 
 /// (p/2−1)(F∥B + B − 3W) on p workers, where half as many workers of a V count as p and B is whole;
-/// of the worker that idles most, if both halves of a backward take as long.
+/// of the worker that idles most, if a forward takes as long as the gradient of the input, that of
+/// the weights no longer, and a pair no longer than its passes in turn.
 TEST(DualPipe, IdlesAsTheAuthorsFormulaSays) {
   const auto most_idle = [](const Simulation& simulation) {
     return std::ranges::max(simulation.workers, {}, &WorkerReport::idle).idle;
   };
   for (const PairTimes& times :
-       {PairTimes{}, PairTimes{.overlap = 0.5}, PairTimes{2, 2, 2}, PairTimes{2, 2, 2, 0.25}})
+       {PairTimes{}, PairTimes{.overlap = 0.5}, PairTimes{2, 2, 2}, PairTimes{2, 2, 2, 0.25},
+        PairTimes{.weight = 0.5}, PairTimes{.weight = 0.25, .overlap = 0.5},
+        PairTimes{.own_pair = 2.375}, PairTimes{.weight = 0.5, .own_pair = 1.5},
+        PairTimes{.weight = 0.5, .overlap = 0.25, .own_pair = 1.875}, PairTimes{4, 4, 1, 0, 5.5},
+        PairTimes{4, 4, 3, 0, 10.25}})
     for (const int p : {2, 4, 8}) {
       const double each = times.pair() + times.backward() - 3 * times.weight;
       for (const int m : {2 * p, 2 * p + 4, 4 * p})

@@ -72,7 +72,10 @@ std::vector<StageCost> costs_of(Dice& dice, int stages) {
              .new_version = dice.coin() ? dice.between(0.1, 1) : 0,
              .prediction = dice.coin() ? dice.between(0.1, 1) : 0,
              .fused_prediction = dice.coin() ? std::optional(dice.between(0.1, 1)) : std::nullopt,
+             .coding_forward = dice.coin() ? dice.between(0.01, 0.2) : 0,
+             .coding_backward = dice.coin() ? dice.between(0.01, 0.2) : 0,
              .coding_reduce = dice.coin() ? dice.between(0.1, 1) : 0,
+             .fused_pair = dice.coin() ? std::optional(dice.between(1, 5)) : std::nullopt,
              .input_bytes = dice.upto(2000),
              .output_bytes = dice.upto(2000),
              .reduced_bytes = reduced(),
@@ -145,7 +148,7 @@ std::optional<std::vector<std::vector<Span>>> simulated_spans(const Schedule& sc
 }
 
 TEST(RandomMachine, TakesAsLongAsAPlainListOfEventsSays) {
-  int compared = 0, stopped = 0, met = 0, copied = 0;
+  int compared = 0, stopped = 0, met = 0, copied = 0, paired = 0;
   std::vector<SchemeCase> cases = every_scheme();
   std::ranges::copy(schemes_that_share_workers(), std::back_inserter(cases));
   for (const SchemeCase& each : cases)
@@ -174,7 +177,10 @@ TEST(RandomMachine, TakesAsLongAsAPlainListOfEventsSays) {
       const auto& simulated = *spans;
       met += hardware.receives == Receives::Rendezvous ? 1 : 0;
       for (const auto& actions : schedule.workers)
-        copied += static_cast<int>(std::ranges::count(actions, ActionKind::Fetch, &Action::kind));
+        for (const Action& action : actions) {
+          copied += action.kind == ActionKind::Fetch ? 1 : 0;
+          paired += action.with_next && costs[as_size(action.stage)].fused_pair ? 1 : 0;
+        }
       for (std::size_t w = 0; w < expected.size(); ++w)
         for (std::size_t i = 0; i < expected[w].size(); ++i) {
           ASSERT_NEAR(simulated[w][i].begin, expected[w][i].begin,
@@ -191,6 +197,7 @@ TEST(RandomMachine, TakesAsLongAsAPlainListOfEventsSays) {
   EXPECT_GT(stopped, 50);
   EXPECT_GT(met, 50);
   EXPECT_GT(copied, 500);
+  EXPECT_GT(paired, 100);
 }
 
 }  // namespace

@@ -88,7 +88,14 @@ class Clock {
       take_input(*beside);
       const double other = seconds_of_action(w, *beside);
       const double longer = std::max(seconds, other), shorter = std::min(seconds, other);
-      seconds = longer + (1 - hardware_.overlap) * shorter;
+      const StageCost &ahead = costs_[as_size(action->stage)],
+                      &back = costs_[as_size(beside->stage)];
+      if (ahead.fused_pair)  // beside which the passes code messages and predict weights as ever
+        seconds += other + (*ahead.fused_pair + ahead.coding_forward + back.coding_backward -
+                            work_of(*action) - work_of(*beside)) *
+                               hardware_.time_factor(static_cast<int>(w));
+      else
+        seconds = longer + (1 - hardware_.overlap) * shorter;
       workers_[w].half_done = true;
       spans_[w][workers_[w].next + 1] = {now_, now_ + seconds};
     }
@@ -166,13 +173,20 @@ class Clock {
     if (needed[0] != 0 && needed[1] != action.stage) take(needed[1], action);
   }
 
-  /// Seconds of an action by itself; `action` is the worker's next one or the one beside it.
-  double seconds_of_action(std::size_t w, const Action& action) {
+  /// Seconds of a pass without what it does for versions of the weights.
+  double work_of(const Action& action) const {
     const StageCost& cost = costs_[as_size(action.stage)];
     double seconds = seconds_of(cost, action.kind);
     if (is_backward(action) && (action.stage == 0 || !taken(action, action.stage - 1)))
       seconds -=
           action.kind == ActionKind::Backward ? cost.backward_sent : cost.backward_input_sent;
+    return seconds;
+  }
+
+  /// Seconds of an action by itself; `action` is the worker's next one or the one beside it.
+  double seconds_of_action(std::size_t w, const Action& action) {
+    const StageCost& cost = costs_[as_size(action.stage)];
+    double seconds = work_of(action);
     if (predicts_anew(action)) seconds += cost.prediction;
     if (action.kind == ActionKind::Update) {
       ++updates_[{action.stage, action.replica}];

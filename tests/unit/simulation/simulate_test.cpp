@@ -578,6 +578,27 @@ TEST(Simulate, AFusedPairBeginsAndEndsTogether) {
   }
 }
 
+TEST(Simulate, AFusedPairTakesWhatTheStageOfItsForwardSays) {
+  Hardware hardware = ideal_hardware(2);
+  hardware.overlap = 1;  // for stages that do not say what a pair takes
+  hardware.devices[0].speed = 2;
+  std::vector<StageCost> costs = equal_costs(4);
+  costs[3].fused_pair = 7;  // of the backward
+  EXPECT_EQ(simulation_of(with_pair(true), costs, hardware).spans[0][2].end, 3 + 1);
+  costs[0].fused_pair = 2.5;
+  costs[0].coding_forward = 0.5;
+  costs[3].coding_backward = 0.25;
+  const Simulation simulation = simulation_of(with_pair(true), costs, hardware);
+  for (const std::size_t half : {2, 3}) {
+    EXPECT_EQ(simulation.spans[0][half].begin, 3.25) << "0F0 0.75, 1F0 and 2F0 1, 3F0 0.5";
+    EXPECT_EQ(simulation.spans[0][half].end, 3.25 + (2.5 + 0.5 + 0.25) / 2);
+  }
+  const double in_turn = simulation_of(with_pair(false), costs, hardware).makespan;
+  for (StageCost& stage : costs) stage.fused_pair.reset();
+  EXPECT_EQ(simulation_of(with_pair(false), costs, hardware).makespan, in_turn)
+      << "without a pair nobody asks what one takes";
+}
+
 TEST(Simulate, HidesNothingOfPassesThatRunInTurn) {
   Hardware hardware = ideal_hardware(2);
   const Simulation plain = simulation_of(with_pair(false), equal_costs(4), hardware);

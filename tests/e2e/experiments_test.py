@@ -74,6 +74,22 @@ class Experiments(harness.EndToEnd):
             self.assertEqual(bubbles, sorted(bubbles), workers)
             held = [int(of[scheme]["peak_bytes"]) for scheme in ("V-Min", "V-Half", "ZB-V", "ZB-H2", "GPipe")]
             self.assertEqual(held, sorted(held), workers)
+        self.assertEqual(self.printed_in_readme(), {row["label"]: self.of_workers(rows, row["label"]) for row in rows})
+
+    @staticmethod
+    def of_workers(rows, label):
+        """Bubble, and memory of the fullest worker as a share of 1F1B's, on 4, 8 and 16 workers, as the README rounds them."""
+        held = {(row["label"], row["workers"]): int(row["peak_bytes"]) for row in rows}
+        shares = {row["workers"]: held[label, row["workers"]] / held["1F1B", row["workers"]] for row in rows}
+        return [f"{100 * float(row['bubble']):.1f} %, {shares[row['workers']]:.2f}" for row in rows if row["label"] == label]
+
+    @staticmethod
+    def printed_in_readme():
+        """The cells of the table of bubble and memory, by schedule."""
+        text = (SOURCE_DIR / "experiments/README.md").read_text(encoding="utf-8")
+        table = text.partition("| schedule | 4 workers | 8 workers | 16 workers |")[2].partition("\n\n")[0]
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+        return {row[0]: row[1:4] for row in rows}
 
     def both(self, file):
         """Benchmarks have made-up data: their whole runs would begin, and last for days."""

@@ -11,6 +11,7 @@
 #include "core/experiment/perturbation.h"
 #include "core/experiment/slices.h"
 #include "core/experiment/stage_layout.h"
+#include "core/schedule/execution_order.h"
 #include "core/schedule/predictions.h"
 #include "core/schedule/schedule_size.h"
 #include "core/schedule/versions.h"
@@ -79,18 +80,6 @@ void check_named_layers(const Experiment& e, const Value& document, Problems& pr
                           "', which is no layer of the model", did_you_mean(name, known)));
 }
 
-/// Whether each worker makes all updates of a mini-batch before a pass of a later one.
-bool updates_together(const Schedule& schedule) {
-  return std::ranges::all_of(schedule.workers, [](const std::vector<Action>& actions) {
-    int newest = 0;
-    for (const Action& action : actions) {
-      if (action.kind == ActionKind::Update && action.minibatch < newest) return false;
-      newest = std::max(newest, action.minibatch);
-    }
-    return true;
-  });
-}
-
 /// Reports gradient rules over the model where updates do not wait for each other.
 void check_rules_over_model(const Experiment& e, const Value& document, Problems& problems) {
   for (std::size_t i = 0; i < e.gradient_rules.size(); ++i) {
@@ -106,7 +95,7 @@ void check_rules_over_model(const Experiment& e, const Value& document, Problems
           "needs the gradients of all stages, but in float16 a stage may skip an update; expected "
           "over: stage, or another train.precision than float16");
     constexpr int kFew = 3;  // mini-batches
-    if (!updates_together(e.schedule_in(e.shape(kFew))))
+    if (minibatch_out_of_turn(e.schedule_in(e.shape(kFew))) != kNowhere)
       refuse(
           "needs a scheme that updates all stages between two mini-batches, such as gpipe; "
           "expected over: stage");

@@ -240,12 +240,24 @@ class OrderProgress {
 
 }  // namespace
 
+ActionPlace minibatch_out_of_turn(const Schedule& schedule) {
+  for (std::size_t w = 0; w < schedule.workers.size(); ++w) {
+    const auto& actions = schedule.workers[w];
+    const auto back =
+        std::ranges::adjacent_find(actions, std::ranges::greater{}, &Action::minibatch);
+    if (back != actions.end())
+      return {static_cast<int>(w), static_cast<int>(back - actions.begin()) + 1};
+  }
+  return kNowhere;
+}
+
 std::vector<ActionPlace> execution_order(const Schedule& schedule, const PassIndex& index) {
   std::vector<ActionPlace> order = OrderProgress(schedule, index).order();
   const auto minibatch_of = [&](ActionPlace place) {
     return schedule.workers[as_size(place.first)][as_size(place.second)].minibatch;
   };
-  // Actions take their input from their own mini-batch, so this order is legal, too.
+  // Actions take their input from their own mini-batch, and no worker is at a later one by then, so
+  // this order is legal, too.
   if (schedule.updates_meet)
     std::stable_sort(order.begin(), order.end(), [&](ActionPlace a, ActionPlace b) {
       return minibatch_of(a) < minibatch_of(b);

@@ -437,6 +437,16 @@ void check_slices(const Schedule& schedule, const PassIndex& index) {
              : "comes before the backward of the slice behind it, which gives its keys a gradient");
 }
 
+/// Checks that no worker has begun a mini-batch when an update of an earlier one needs the
+/// gradients of all stages.
+void check_meetings(const Schedule& schedule) {
+  const ActionPlace late = schedule.updates_meet ? minibatch_out_of_turn(schedule) : kNowhere;
+  if (late != kNowhere)
+    refuse(schedule, late,
+           "follows an action of a later mini-batch, although every update needs the gradients of "
+           "all stages");
+}
+
 }  // namespace
 
 std::vector<ActionPlace> validate(const Schedule& schedule) {
@@ -450,6 +460,7 @@ std::vector<ActionPlace> validate(const Schedule& schedule) {
     check_recomputations(schedule);
     check_offloads(schedule);
     check_gradients(schedule, index);
+    check_meetings(schedule);
   }
   std::vector<ActionPlace> order = execution_order(schedule, index);
   try {

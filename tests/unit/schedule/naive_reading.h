@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -64,13 +65,26 @@ inline int place_of_reduce(const Schedule& schedule, const Action& like, int rep
   return static_cast<int>(std::find_if(actions.begin(), actions.end(), same) - actions.begin());
 }
 
+/// Whether a part of the weights' gradient is made.
+inline bool gives_gradient(const Action& a) {
+  return a.kind == ActionKind::Backward || a.kind == ActionKind::BackwardWeight ||
+         a.kind == ActionKind::Head;
+}
+
 /// Checks that an order of all actions respects each worker's own order and every input and, with
-/// replicas, that a reduction comes after the actions before it on each replica. Returns the fault.
+/// replicas, that a reduction comes after the actions before it on each replica; and, where updates
+/// meet, that no mini-batch begins before all gradients of the earlier ones are made. Returns the
+/// fault.
 inline std::string fault_of_order(const Schedule& schedule, const std::vector<ActionPlace>& order) {
   std::vector<int> done(schedule.workers.size(), 0);
   std::set<Pass> made;
+  std::multiset<int> gradients;  // to come, by mini-batch
   std::size_t actions = 0;
-  for (const auto& worker : schedule.workers) actions += worker.size();
+  for (const auto& worker : schedule.workers) {
+    actions += worker.size();
+    for (const Action& a : worker)
+      if (gives_gradient(a)) gradients.insert(a.minibatch);
+  }
   if (order.size() != actions) return "not every action once";
   for (const ActionPlace& place : order) {
     const Action& a = at(schedule, place);
@@ -78,6 +92,9 @@ inline std::string fault_of_order(const Schedule& schedule, const std::vector<Ac
     if (done[as_size(place.first)]++ != place.second) return name + " out of its worker's order";
     const Pass needed = input(schedule, a);
     if (needed[0] != 0 && !made.contains(needed)) return name + " before its input";
+    if (schedule.updates_meet && !gradients.empty() && *gradients.begin() < a.minibatch)
+      return name + " before all gradients of a mini-batch before it";
+    if (gives_gradient(a)) gradients.erase(gradients.find(a.minibatch));
     if (a.kind == ActionKind::Reduce)
       for (int replica = 0; replica < schedule.shape.replicas; ++replica)
         if (done[as_size(schedule.shape.worker_of(a.stage, replica))] <
@@ -245,6 +262,20 @@ inline std::string fault_of_pairs(const Schedule& schedule) {
   return "";
 }
 
+/// Checks that no worker is at a later mini-batch when an update waits for all gradients of its
+/// own.
+inline std::string fault_of_meetings(const Schedule& schedule) {
+  for (const auto& worker : schedule.workers) {
+    int newest = 0;
+    for (const Action& a : worker) {
+      if (schedule.updates_meet && schedule.shape.training && a.minibatch < newest)
+        return "a mini-batch out of turn";
+      newest = std::max(newest, a.minibatch);
+    }
+  }
+  return "";
+}
+
 inline std::string fault_of_progress(const Schedule& schedule) {
   std::vector<std::size_t> done(schedule.workers.size(), 0);
   std::set<Pass> made;
@@ -289,8 +320,8 @@ inline std::string fault_of_progress(const Schedule& schedule) {
 }
 
 /// Checks that every version used exists, that predictions start from the latest version, that both
-/// halves of a backward use the same weights, and a recomputation those of its forward or of all
-/// its backwards.
+/// halves of a backward use the same weights, a recomputation those of its forward or of all its
+/// backwards, and all forwards of a gradient the same ones if its update compares with them.
 inline std::string fault_of_weights(const Schedule& schedule) {
   std::map<std::pair<int, int>, int> updates;
   std::map<Pass, Weights> of_forward, of_half, of_replay;
@@ -299,6 +330,15 @@ inline std::string fault_of_weights(const Schedule& schedule) {
     for (const Action& a : worker) {
       int& latest = updates[{a.stage, a.replica}];
       if (a.kind == ActionKind::Update) ++latest;
+      if (a.kind == ActionKind::Update && schedule.updates_compare) {
+        std::optional<Weights> read;
+        for (int u = 0; u < schedule.shape.microbatches; ++u) {
+          const auto found = of_forward.find({'F', a.stage, a.replica, a.minibatch, u, -1});
+          if (found == of_forward.end()) continue;
+          if (read && *read != found->second) return "no one version to compare with";
+          read = found->second;
+        }
+      }
       if (a.kind == ActionKind::Update || a.kind == ActionKind::Reduce || is_copy(a)) continue;
       Weights weights = a.weights;
       const Pass forward = pass('F', a, a.stage, -1);
@@ -338,7 +378,7 @@ inline std::string fault(const Schedule& schedule) {
   for (const auto& find :
        {detail::fault_of_passes, detail::fault_of_recomputations, detail::fault_of_copies,
         detail::fault_of_gradients, detail::fault_of_pairs, detail::fault_of_slices,
-        detail::fault_of_progress, detail::fault_of_weights})
+        detail::fault_of_meetings, detail::fault_of_progress, detail::fault_of_weights})
     if (const std::string found = find(schedule); !found.empty()) return found;
   return "";
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <regex>
+#include <set>
 
 #include "core/cost/cost_table.h"
 #include "core/drawing/render.h"
@@ -22,6 +23,16 @@ namespace pipewright {
 namespace {
 
 using Change = std::function<void(Schedule&, std::size_t worker, std::size_t index)>;
+
+/// As gradient rules want it that read W_read, or are over the model.
+Schedule comparing(Schedule schedule) {
+  schedule.updates_compare = true;
+  return schedule;
+}
+Schedule meeting(Schedule schedule) {
+  schedule.updates_meet = true;
+  return schedule;
+}
 
 /// Small enough to try everything, with every kind of action there is; each schedule once.
 std::vector<Schedule> made_right() {
@@ -66,6 +77,18 @@ std::vector<Schedule> made_right() {
     for (const int ahead : {0, 1})
       all.push_back(with_offload(
           schedule_of(name, "{}", {.stages = 3, .microbatches = 3, .minibatches = 2}), ahead));
+  // With gradient rules.
+  const PipelineShape one{.stages = 3, .minibatches = 4};
+  const PipelineShape several{.stages = 2, .microbatches = 2, .minibatches = 3};
+  for (const char* name : {"pipedream", "spectrain", "pipemare", "interlocking", "zb_h1"})
+    all.push_back(comparing(schedule_of(name, "{}", one)));
+  for (const char* name : {"gpipe", "pipedream_2bw", "zb_h1"}) {
+    all.push_back(comparing(schedule_of(name, "{}", several)));
+    if (std::string(name) != "pipedream_2bw") all.push_back(meeting(all.back()));
+  }
+  all.push_back(meeting(
+      schedule_of("zb_v", "{}",
+                  {.stages = 4, .microbatches = 2, .minibatches = 2, .placement = {0, 1, 1, 0}})));
   return all;
 }
 
@@ -127,6 +150,33 @@ void expect_run_to_its_end(const Schedule& schedule) {
   }
 }
 
+/// Every update that compares has what the forwards of its gradient have read, which is still
+/// there.
+void expect_what_is_compared(const Schedule& schedule) {
+  const Versions versions = resolve_versions(schedule);
+  for (std::size_t w = 0; w < schedule.workers.size(); ++w) {
+    std::map<std::array<int, 3>, WeightKey> read;  // by stage, replica and mini-batch
+    std::set<std::pair<std::array<int, 2>, WeightKey>> gone;
+    for (std::size_t i = 0; i < schedule.workers[w].size(); ++i) {
+      const Action& action = schedule.workers[w][i];
+      const ActionWeights& weights = versions.workers[w][i];
+      const std::array<int, 2> stage{action.stage, action.replica};
+      const std::array<int, 3> gradient{action.stage, action.replica, action.minibatch};
+      if (action.kind == ActionKind::Forward) read[gradient] = weights.key;
+      const WeightKey now{weights.latest, 0, 0};
+      std::optional<WeightKey> expected;
+      if (action.kind == ActionKind::Update && schedule.updates_compare &&
+          read.contains(gradient) && read[gradient] != now)
+        expected = read[gradient];
+      EXPECT_EQ(weights.read, expected) << action_name(action, schedule.shape.microbatches);
+      EXPECT_FALSE(expected && gone.contains({stage, *expected}))
+          << action_name(action, schedule.shape.microbatches);
+      for (const WeightKey& key : weights.frees) gone.insert({stage, key});
+      if (weights.in_place) gone.insert({stage, now});
+    }
+  }
+}
+
 /// The text of validate()'s refusal, "" when it accepts. It must accept what the architecture's
 /// words allow, and no more; and what it accepts can be simulated.
 std::string refusal_of_schedule(const Schedule& schedule) {
@@ -137,6 +187,7 @@ std::string refusal_of_schedule(const Schedule& schedule) {
     if (fault.empty()) {
       EXPECT_EQ(naive::fault_of_order(schedule, order), "");
       expect_run_to_its_end(schedule);
+      expect_what_is_compared(schedule);
     }
     return "";
   } catch (const Error& error) {
@@ -268,6 +319,23 @@ TEST(Mutation, AnActionBesideTheNextIsRefusedUnlessBothAreAPairThatCanBegin) {
   EXPECT_GT(tried.refused, 0);
   EXPECT_GT(tried.accepted, 0);
   expect_change_refused(pair, [](const Action& each) { return each.kind != ActionKind::Forward; });
+}
+
+/// Nothing else is changed: what a gradient rule needs is there, or it is refused.
+TEST(Mutation, AGradientRuleIsRefusedWhereTheScheduleHasNotWhatItNeeds) {
+  for (bool Schedule::*flag : {&Schedule::updates_compare, &Schedule::updates_meet}) {
+    int refused = 0, accepted = 0;
+    for (const Schedule& right : right_schedules()) {
+      Schedule ruled = right;
+      ruled.*flag = true;
+      const std::string text = refusal_of_schedule(ruled);
+      ++(text.empty() ? accepted : refused);
+      EXPECT_TRUE(text.empty() || names_some_action(text)) << text;
+      ASSERT_FALSE(HasFailure()) << render_text(right);
+    }
+    EXPECT_GT(accepted, 20);
+    EXPECT_GT(refused, 20);
+  }
 }
 
 TEST(Mutation, APairInTurnIsRightToo) {
@@ -463,6 +531,8 @@ TEST(Mutation, AnOldVersionIsKeptAndAPredictionFromItMustHaveBeenMadeInTime) {
     for (const int ahead : {0, 2}) {
       const Tried tried = try_everywhere(
           [&](Schedule& schedule, std::size_t worker, std::size_t index) {
+            // Micro-batches of an update that compares cannot read different versions.
+            if (schedule.updates_compare && schedule.shape.microbatches > 1) return;
             give_weights(schedule.workers[worker], index, Weights::of_version(version, ahead));
           },
           [](const Action& action) { return is_free_pass(action) && !is_half(action); });

@@ -3,6 +3,8 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <optional>
+
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -16,9 +18,11 @@ using torch::autograd::variable_list;
 
 struct AddedProduct : torch::autograd::Function<AddedProduct> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& rows,
-                            const at::Tensor& weight, const at::Tensor& bias, GradientSums* sums) {
+                            const at::Tensor& weight, const std::optional<at::Tensor>& bias,
+                            GradientSums* sums) {
     context->save_for_backward({rows, weight});
     context->saved_data["sums"] = reinterpret_cast<std::int64_t>(sums);
+    context->saved_data["biased"] = bias.has_value();
     return at::linear(rows, weight, bias);
   }
 
@@ -30,7 +34,8 @@ struct AddedProduct : torch::autograd::Function<AddedProduct> {
     variable_list of(4);
     if (context->needs_input_grad(0)) of[0] = gradient.mm(saved[1]);
     if (context->needs_input_grad(1)) of[1] = sums->add_product(saved[1], gradient.t(), saved[0]);
-    if (context->needs_input_grad(2)) of[2] = gradient.sum(0);
+    if (context->saved_data["biased"].toBool() && context->needs_input_grad(2))
+      of[2] = gradient.sum(0);
     return of;
   }
 };
@@ -45,7 +50,9 @@ bool gains_from_sums(const at::Tensor& rows, const at::Tensor& weight, const Pas
 
 at::Tensor linear_with_sums(const at::Tensor& rows, const at::Tensor& weight,
                             const at::Tensor& bias, GradientSums& sums) {
-  return AddedProduct::apply(rows, weight, bias, &sums);
+  // A function of autograd takes no undefined tensor.
+  const auto given = bias.defined() ? std::optional(bias) : std::nullopt;
+  return AddedProduct::apply(rows, weight, given, &sums);
 }
 
 }  // namespace pipewright

@@ -53,6 +53,38 @@ TEST(Linear, ActsOnTheLastDimension) {
   EXPECT_LT(relative_error(apply(*layer, x, parameters), expected), kFloat64Relative);
 }
 
+/// Gives each product back, and counts them.
+class CountedProducts final : public GradientSums {
+ public:
+  at::Tensor add_product(const at::Tensor&, const at::Tensor& left,
+                         const at::Tensor& right) override {
+    ++count;
+    return left.mm(right);
+  }
+  int count = 0;
+};
+
+class LinearWithSums : public testing::TestWithParam<bool> {};
+
+TEST_P(LinearWithSums, HasTheGradientsOfALinearLayer) {
+  const LayerPtr layer = linear(256, 256, {.bias = GetParam()});
+  std::vector<at::Tensor> parameters = random_parameters(*layer, 1);
+  for (at::Tensor& parameter : parameters) parameter = parameter.to(at::kFloat);
+  const at::Tensor x = random({8, 256}, 2).to(at::kFloat);
+  const Gradients expected = gradients(*layer, x, parameters, parameters, 3);
+  CountedProducts sums;
+  const Gradients found = gradients(*layer, x, parameters, parameters, 3, Swap::Storage,
+                                    {.microbatches = 2, .sums = &sums});
+  EXPECT_TRUE(found.output.equal(expected.output));
+  EXPECT_TRUE(found.input.equal(expected.input));
+  EXPECT_EQ(sums.count, 1);
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    EXPECT_TRUE(found.parameters[i].equal(expected.parameters[i])) << i;
+}
+
+INSTANTIATE_TEST_SUITE_P(Layers, LinearWithSums, testing::Values(true, false),
+                         [](const auto& each) { return each.param ? "Biased" : "WithoutBias"; });
+
 TEST(Linear, FlattensWhateverShapeHoldsItsInputs) {
   const LayerPtr layer = linear(12, 3, {.flatten = true});
   const auto parameters = random_parameters(*layer, 1);

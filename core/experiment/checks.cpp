@@ -50,22 +50,34 @@ void name_weights(Experiment& e, const Value& resolved) {
   e.weights.names = (*make)(*resolved.find("model"));
 }
 
-/// Finds the delays that some probes need, and reports the probes that need them where the schedule
-/// has no steady state.
-void find_delays(Experiment& e, const Value& given, Problems& problems) {
+/// Finds the delays that some probes and optimizers need, and reports these where the schedule has
+/// no steady state.
+void find_delays(Experiment& e, const Value& document, Problems& problems) {
   const auto needs = [](const NamedProbe& each) { return each.probe->needs_delays(); };
   const auto first = std::ranges::find_if(e.probes, needs);
-  if (first == e.probes.end()) return;
+  const bool probed = first != e.probes.end();
+  const bool stepped = e.optimizer->of_stage(0, e.pipeline.stages) != nullptr;
+  if (!probed && !stepped) return;
   try {
     for (const StageDelay& delay : steady_delays(e)) e.delays.push_back(delay.forward);
   } catch (const Error&) {
     const auto i = static_cast<std::size_t>(first - e.probes.begin());
-    problems.add(given.items[i].place,
-                 concat("probes[", i, "] ", first->name,
-                        " needs an option `delay` here, because the schedule has no steady state "
-                        "whose delay it could take; give updates, as in delay: 2"),
-                 ErrorKind::Experiment);
+    if (probed)
+      problems.add(document.find("probes")->items[i].place,
+                   concat("probes[", i, "] ", first->name,
+                          " needs an option `delay` here, because the schedule has no steady state "
+                          "whose delay it could take; give updates, as in delay: 2"),
+                   ErrorKind::Experiment);
+    if (stepped)
+      problems.add(place_in(document, "optimizer.momentum_by_delay"),
+                   "optimizer.momentum_by_delay needs the delay of each stage, but the schedule "
+                   "has no steady state whose delays it could take; expected none",
+                   ErrorKind::Experiment);
+    return;
   }
+  for (int stage = 0; stepped && stage < e.pipeline.stages; ++stage)
+    e.stage_optimizers.push_back(
+        e.optimizer->of_stage(e.delays[as_size(stage)], e.pipeline.stages));
 }
 
 /// Reports layers that the optimizer's options name and the model does not have.
@@ -149,7 +161,6 @@ void check_probes(Experiment& e, const Value& document, const Value& resolved, P
     if (const std::string why = e.probes[i].probe->refusal(training); !why.empty())
       problems.add(given->items[i].place, concat("probes[", i, "] ", e.probes[i].name, " ", why),
                    ErrorKind::Experiment);
-  find_delays(e, *given, problems);
 }
 
 }  // namespace
@@ -229,6 +240,7 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
     check_slices(e, document, problems);
     check_gradient_rules(e, document, problems);
     check_probes(e, document, resolved, problems);
+    find_delays(e, document, problems);
   } catch (const Error& error) {
     problems.add(place_of(document, error.message()), error.message(), error.kind());
   }

@@ -27,12 +27,15 @@ std::vector<StageDelay> steady_delays(const Experiment& experiment) {
 
 std::optional<Dynamics> dynamics_of(const Experiment& experiment) {
   const std::optional<LinearRule> rule = experiment.optimizer->linear();
-  if (!rule) return {};
+  if (!rule || !experiment.stage_optimizers.empty()) return {};
   return Dynamics{
       .recurrence = recurrence_of(experiment), .rule = *rule, .lr = experiment.optimizer->lr()};
 }
 
 std::string no_recurrence(const Experiment& experiment) {
+  if (!experiment.stage_optimizers.empty())
+    return "edges are computed for one momentum of all stages; expected "
+           "optimizer.momentum_by_delay: none";
   return concat(
       "the optimizer ", experiment.resolved.find_path("optimizer.name")->text,
       " is no linear recurrence, so it has no edge; expected sgd, adam, adamw, nadamw or rmsprop");

@@ -16,7 +16,8 @@ std::vector<StageDelay> steady_delays(const Experiment& experiment);
 
 /// The steady state of the experiment's schedule, late in a long training that is not drained, with
 /// the optimizer's recurrence and its base learning rate. Empty if the optimizer is no linear
-/// recurrence. Throws Error{Experiment} if the schedule is not periodic late in a training.
+/// recurrence, or another one in each stage. Throws Error{Experiment} if the schedule is not
+/// periodic late in a training.
 std::optional<Dynamics> dynamics_of(const Experiment& experiment);
 
 /// Why an experiment has no dynamics: "the optimizer lamb is no linear recurrence, …".

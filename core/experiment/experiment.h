@@ -120,7 +120,10 @@ struct Experiment {
   std::vector<std::unique_ptr<Metric>> metrics;  ///< in that order; null for kBleu
   TranslationOptions translation;
   std::vector<NamedProbe> probes;
-  std::vector<int> delays;  ///< ProbedStage::delay of each stage, if a probe needs it
+  /// ProbedStage::delay of each stage, if a probe or the optimizer needs it.
+  std::vector<int> delays;
+  /// Optimizer::of_stage() of each stage; empty if `optimizer` serves all.
+  std::vector<std::unique_ptr<Optimizer>> stage_optimizers;
   LrSchedule lr_schedule;
   LoaderOptions loader;
   PipelineOptions pipeline;
@@ -134,6 +137,11 @@ struct Experiment {
 
   Value given;  ///< the document it was read from, for places in messages
 
+  /// The optimizer of a stage.
+  const Optimizer& optimizer_of(int stage) const {
+    return stage_optimizers.empty() ? *optimizer
+                                    : *stage_optimizers[static_cast<std::size_t>(stage)];
+  }
   /// Place in the file of a dotted option such as "loader.batch_size", or of the innermost section
   /// around it that the file has.
   std::string where(const std::string& dotted) const;

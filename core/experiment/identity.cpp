@@ -73,6 +73,10 @@ Value without_idle(Value resolved) {
     std::erase_if(pipeline->fields, [](const auto& field) {
       return field.first == "slices" && field.second == Value::of(1);
     });
+  if (Value* const optimizer = resolved.find("optimizer"))
+    std::erase_if(optimizer->fields, [](const auto& field) {
+      return field.first == "momentum_by_delay" && field.second == Value::of("none");
+    });
   return without_idle_perturb(without_idle_offload(without_idle_output(std::move(resolved))));
 }
 

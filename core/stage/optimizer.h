@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -101,7 +102,8 @@ struct StateTable {
 };
 
 /// An update rule, equal to that of PyTorch 2.11's optimizer of the same name or, where PyTorch has
-/// none, to its authors'. It is stateless: one object serves all stages and threads.
+/// none, to its authors'. It is stateless: one object serves all stages and threads, but where
+/// of_stage() makes others.
 class Optimizer {
  public:
   explicit Optimizer(Options& options, double default_lr);
@@ -120,6 +122,12 @@ class Optimizer {
     std::vector<std::string> layers;
   };
   virtual NamedLayers named_layers() const { return {}; }
+  /// The optimizer of a stage whose gradients are `delay` updates late, in a pipeline of so many
+  /// stages. Null, whatever the delay: this one serves all stages. It has the state of this one.
+  virtual std::unique_ptr<Optimizer> of_stage(int delay, int stages) const {
+    static_cast<void>(delay), static_cast<void>(stages);
+    return nullptr;
+  }
   /// What steps are divided by, element by element, as in P = √v̂ + ε: flat, with any values in the
   /// gaps. Undefined: the optimizer divides by nothing, or has not stepped yet.
   virtual at::Tensor preconditioner(const OptimizerState& state) const {

@@ -142,7 +142,7 @@ std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
                                       .device(devices[static_cast<std::size_t>(worker)]),
                        .narrow = e.train.precision.narrow(),
                        .channels_last = e.pipeline.channels_last,
-                       .optimizer = e.optimizer.get(),
+                       .optimizer = &e.optimizer_of(stage),
                        .loss = e.loss.get(),
                        .predicts = predictions.any,
                        .keep_gradient = predictions.by_lookahead,

@@ -100,7 +100,7 @@ OPTIMIZERS = {
     "adan": {"scheme": {"name": "spectrain"}},
     "lion": {"scheme": {"name": "pipeoptim"}},
     "muon": {"scheme": {"name": "spectrain"}},
-    "nadamw": {"scheme": {"name": "pipedream"}},
+    "nadamw": {"scheme": {"name": "pipedream"}, "optimizer.momentum_by_delay": 0.99},
     "rmsprop": {"scheme": {"name": "gpipe"}, "pipeline.microbatches": 2},
     "sgd": {"scheme": {"name": "spectrain"}},
     "spike_compensation": {"scheme": {"name": "pipedream"}},

@@ -8,6 +8,7 @@
 
 #include "core/stage/optimizers/betas.h"
 #include "core/stage/optimizers/elementwise.h"
+#include "core/stage/optimizers/momentum_by_delay.h"
 
 namespace pipewright {
 namespace {
@@ -28,7 +29,13 @@ class AdamFamily : public Optimizer {
             "weight_decay", default_weight_decay,
             decoupled ? "Decoupled weight decay λ: weights shrink by the factor 1 − lr·λ per step."
                       : "Weight decay λ, an L2 penalty added to the gradient.",
-            kNotNegative)) {}
+            kNotNegative)),
+        by_delay_(options, "the first of betas", betas_[0]) {}
+
+  std::unique_ptr<Optimizer> of_stage(int delay, int stages) const override {
+    return by_delay_.of_stage(*this, delay, stages,
+                              [](AdamFamily& own) -> double& { return own.betas_[0]; });
+  }
 
   std::vector<std::string> slot_names(bool) const override { return {"exp_avg", "exp_avg_sq"}; }
 
@@ -116,6 +123,7 @@ class AdamFamily : public Optimizer {
   bool decoupled_;
   std::vector<double> betas_;
   double eps_, weight_decay_;
+  MomentumByDelay by_delay_;
 };
 
 class Adam final : public AdamFamily {

@@ -9,6 +9,7 @@
 
 #include "core/stage/optimizers/betas.h"
 #include "core/stage/optimizers/elementwise.h"
+#include "core/stage/optimizers/momentum_by_delay.h"
 
 namespace pipewright {
 namespace {
@@ -29,7 +30,13 @@ class Adan final : public Optimizer {
         weight_decay_(options.number("weight_decay", 0, "Decoupled weight decay λ.", kNotNegative)),
         proximal_(options.flag("proximal", true,
                                "Whether weights are divided by 1 + lr·λ after a step, as the paper "
-                               "has it, instead of multiplied by 1 − lr·λ before it.")) {}
+                               "has it, instead of multiplied by 1 − lr·λ before it.")),
+        by_delay_(options, "the first of betas", betas_[0]) {}
+
+  std::unique_ptr<Optimizer> of_stage(int delay, int stages) const override {
+    return by_delay_.of_stage(*this, delay, stages,
+                              [](Adan& own) -> double& { return own.betas_[0]; });
+  }
 
   std::vector<std::string> slot_names(bool) const override {
     return {"exp_avg", "exp_avg_diff", "exp_avg_sq", "previous_gradient"};
@@ -94,6 +101,7 @@ class Adan final : public Optimizer {
   std::vector<double> betas_;
   double eps_, weight_decay_;
   bool proximal_;
+  MomentumByDelay by_delay_;
 };
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "core/stage/optimizers/by_parameter.h"
 #include "core/stage/optimizers/layer_list.h"
 #include "core/stage/optimizers/momentum.h"
+#include "core/stage/optimizers/momentum_by_delay.h"
 
 namespace pipewright {
 namespace {
@@ -43,7 +44,8 @@ class Muon final : public Optimizer {
         like_adamw_(options.choice("adjust_lr", {"original", "match_rms_adamw"}, "original",
                                    "Factor of a matrix's steps. original: √max(1, rows/columns); "
                                    "match_rms_adamw: 0.2·√max(rows, columns), with which a "
-                                   "learning rate of AdamW fits.") == "match_rms_adamw") {
+                                   "learning rate of AdamW fits.") == "match_rms_adamw"),
+        by_delay_(options, "momentum", momentum_) {
     if (coefficients_.size() != 3) {
       options.problem("ns_coefficients",
                       concat("has ", counted(coefficients_.size(), "number"), "; expected three"));
@@ -63,6 +65,11 @@ class Muon final : public Optimizer {
                               "Layers all of whose parameters AdamW steps, as Muon's authors "
                               "advise for embeddings and classifiers: [classifier].");
     adamw.finish();
+  }
+
+  std::unique_ptr<Optimizer> of_stage(int delay, int stages) const override {
+    return by_delay_.of_stage(*this, delay, stages,
+                              [](Muon& own) -> double& { return own.momentum_; });
   }
 
   std::vector<std::string> slot_names(bool predicts) const override {
@@ -142,6 +149,7 @@ class Muon final : public Optimizer {
   int iterations_;
   double eps_;
   bool like_adamw_;
+  MomentumByDelay by_delay_;
   std::vector<double> betas_;
   double adamw_eps_ = 0, lr_factor_ = 1;
   std::vector<std::string> layers_;

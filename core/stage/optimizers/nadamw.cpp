@@ -2,13 +2,15 @@
 // NAdam (Dozat, 2016) with AdamW's decay, as PyTorch's NAdam with decoupled_weight_decay:
 //   μ_t = β1(1 − 0.96^(tψ)/2);  m ← β1 m + (1−β1)g;  u ← β2 u + (1−β2)g²;  D = √(u/(1−β2ᵗ)) + ε
 //   W ← (1 − lr·λ)W − lr·(1−μ_t)/(1−μ_1⋯μ_t) · g/D − lr·μ_(t+1)/(1−μ_1⋯μ_(t+1)) · m/D
-// AsyncPP (Ajanthan et al., 2025) trains with it under weight stashing, β1 = 0.99.
+// AsyncPP (Ajanthan et al., 2025) trains with it under weight stashing, β1 = 0.99 or, with
+// `momentum_by_delay`, nearer to 0.99 the later the gradients of a stage are.
 // The next gradient is unknown, so a prediction goes along the mean of those so far, as Adam's:
 //   Ŵ = W − s·lr · (m/(1−β1ᵗ)) / D
 #include <cmath>
 
 #include "core/stage/optimizers/betas.h"
 #include "core/stage/optimizers/elementwise.h"
+#include "core/stage/optimizers/momentum_by_delay.h"
 
 namespace pipewright {
 namespace {
@@ -31,7 +33,13 @@ class NAdamW final : public Optimizer {
         momentum_decay_(options.number("momentum_decay", 4e-3,
                                        "Number ψ: the momentum of step t is "
                                        "β1·(1 − 0.96^(t·ψ)/2), half of β1 at first.",
-                                       kNotNegative)) {}
+                                       kNotNegative)),
+        by_delay_(options, "the first of betas", betas_[0]) {}
+
+  std::unique_ptr<Optimizer> of_stage(int delay, int stages) const override {
+    return by_delay_.of_stage(*this, delay, stages,
+                              [](NAdamW& own) -> double& { return own.betas_[0]; });
+  }
 
   std::vector<std::string> slot_names(bool) const override { return {"exp_avg", "exp_avg_sq"}; }
 
@@ -103,6 +111,7 @@ class NAdamW final : public Optimizer {
 
   std::vector<double> betas_;
   double eps_, weight_decay_, momentum_decay_;
+  MomentumByDelay by_delay_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 // Prediction: Ŵ = W − s·lr·b; with μ = 0 b is the last step's direction.
 #include "core/stage/optimizers/elementwise.h"
 #include "core/stage/optimizers/momentum.h"
+#include "core/stage/optimizers/momentum_by_delay.h"
 
 namespace pipewright {
 namespace {
@@ -21,7 +22,13 @@ class RmsProp final : public Optimizer {
         momentum_(read_momentum(options)),
         weight_decay_(options.number("weight_decay", 0,
                                      "Weight decay λ, an L2 penalty added to the gradient.",
-                                     kNotNegative)) {}
+                                     kNotNegative)),
+        by_delay_(options, "momentum", momentum_) {}
+
+  std::unique_ptr<Optimizer> of_stage(int delay, int stages) const override {
+    return by_delay_.of_stage(*this, delay, stages,
+                              [](RmsProp& own) -> double& { return own.momentum_; });
+  }
 
   std::vector<std::string> slot_names(bool predicts) const override {
     if (momentum_ != 0 || predicts) return {"square_avg", "momentum_buffer"};
@@ -68,6 +75,7 @@ class RmsProp final : public Optimizer {
 
  private:
   double alpha_, eps_, momentum_, weight_decay_;
+  MomentumByDelay by_delay_;
 };
 
 }  // namespace

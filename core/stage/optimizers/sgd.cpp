@@ -7,6 +7,7 @@
 
 #include "core/stage/optimizers/elementwise.h"
 #include "core/stage/optimizers/momentum.h"
+#include "core/stage/optimizers/momentum_by_delay.h"
 
 namespace pipewright {
 namespace {
@@ -27,9 +28,15 @@ class Sgd final : public Optimizer {
         nesterov_(
             options.flag("nesterov", false,
                          "Whether the momentum is Nesterov's. Weights are predicted along the "
-                         "momentum buffer v, not along Nesterov's step g + μv.")) {
+                         "momentum buffer v, not along Nesterov's step g + μv.")),
+        by_delay_(options, "momentum", momentum_) {
     if (nesterov_ && (momentum_ <= 0 || dampening_ != 0))
       options.problem("nesterov", "is true, which needs a momentum above 0 and dampening: 0");
+  }
+
+  std::unique_ptr<Optimizer> of_stage(int delay, int stages) const override {
+    return by_delay_.of_stage(*this, delay, stages,
+                              [](Sgd& own) -> double& { return own.momentum_; });
   }
 
   std::vector<std::string> slot_names(bool predicts) const override {
@@ -113,6 +120,7 @@ class Sgd final : public Optimizer {
 
   double momentum_, dampening_, weight_decay_;
   bool nesterov_;
+  MomentumByDelay by_delay_;
 };
 
 }  // namespace

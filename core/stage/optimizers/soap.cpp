@@ -16,6 +16,7 @@
 #include "core/base/text.h"
 #include "core/stage/optimizers/betas.h"
 #include "core/stage/optimizers/by_parameter.h"
+#include "core/stage/optimizers/momentum_by_delay.h"
 
 namespace pipewright {
 namespace {
@@ -45,11 +46,17 @@ class Soap final : public Optimizer {
         longest_(options.integer("max_precond_dim", 10000,
                                  "Longest side of a matrix that gets an eigenbasis; a longer one "
                                  "is left as it is.",
-                                 {0, 1e9})) {
+                                 {0, 1e9})),
+        by_delay_(options, "the first of betas", betas_[0]) {
     if (shampoo_beta_ < 0 && shampoo_beta_ != -1)
       options.problem("shampoo_beta",
                       concat("is ", shampoo_beta_, "; expected -1 or a number from 0 to below 1"));
     if (shampoo_beta_ < 0) shampoo_beta_ = betas_[1];
+  }
+
+  std::unique_ptr<Optimizer> of_stage(int delay, int stages) const override {
+    return by_delay_.of_stage(*this, delay, stages,
+                              [](Soap& own) -> double& { return own.betas_[0]; });
   }
 
   std::vector<std::string> slot_names(bool predicts) const override {
@@ -195,6 +202,7 @@ class Soap final : public Optimizer {
   std::vector<double> betas_;
   double shampoo_beta_, eps_, weight_decay_;
   std::int64_t every_, longest_;
+  MomentumByDelay by_delay_;
 };
 
 }  // namespace

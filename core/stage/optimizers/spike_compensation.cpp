@@ -9,6 +9,7 @@
 
 #include "core/stage/optimizers/elementwise.h"
 #include "core/stage/optimizers/momentum.h"
+#include "core/stage/optimizers/momentum_by_delay.h"
 
 namespace pipewright {
 namespace {
@@ -29,7 +30,13 @@ class SpikeCompensation final : public Optimizer {
             {-1, 1e6}))),
         weight_decay_(options.number("weight_decay", 0,
                                      "Weight decay λ, an L2 penalty added to the gradient.",
-                                     kNotNegative)) {}
+                                     kNotNegative)),
+        by_delay_(options, "momentum", momentum_) {}
+
+  std::unique_ptr<Optimizer> of_stage(int delay, int stages) const override {
+    return by_delay_.of_stage(*this, delay, stages,
+                              [](SpikeCompensation& own) -> double& { return own.momentum_; });
+  }
 
   std::vector<std::string> slot_names(bool) const override { return {"momentum_buffer"}; }
 
@@ -62,6 +69,7 @@ class SpikeCompensation final : public Optimizer {
   double momentum_;
   int delay_;
   double weight_decay_;
+  MomentumByDelay by_delay_;
 };
 
 }  // namespace

@@ -41,6 +41,38 @@ TEST(ReadExperiment, RefusesMetricsThatDoNotExist) {
   expect_refused("metrics: top5", "f.yaml:1:10", "expected a list such as [top5]");
 }
 
+/// γ = μ + τ(γ_P − μ)/P, as AsyncPP has it.
+TEST(ReadExperiment, GivesEachStageTheMomentumOfItsDelay) {
+  const auto momenta = [](const std::string& scheme, const std::string& optimizer) {
+    const Experiment e =
+        read_experiment(parse_yaml(concat("model: {name: mlp, widths: [64, 9, 8, 7, 10]}\n"
+                                          "pipeline: {stages: 4, microbatches: 2}\nscheme: {name: ",
+                                          scheme, "}\noptimizer: {name: ", optimizer, "}"),
+                                   "f.yaml"));
+    std::vector<double> all;
+    for (int stage = 0; stage < 4; ++stage) all.push_back(e.optimizer_of(stage).linear()->momentum);
+    return all;
+  };
+  using Momenta = std::vector<double>;
+  const char* by_delay = "sgd, momentum: 0.5, momentum_by_delay: 0.75";
+  EXPECT_EQ(momenta("pipedream", by_delay), (Momenta{0.625, 0.5625, 0.5625, 0.5}));  // ⌈D/2⌉
+  EXPECT_EQ(momenta("'delayed_sgd', delay: [3, 2, 1, 0]", by_delay),
+            (Momenta{0.6875, 0.625, 0.5625, 0.5}));
+  EXPECT_EQ(momenta("delayed_sgd, delay: 5", by_delay), Momenta(4, 0.75));
+  EXPECT_EQ(momenta("gpipe", by_delay), Momenta(4, 0.5));
+  EXPECT_EQ(momenta("pipedream", "nadamw, betas: [0.5, 0.9], momentum_by_delay: 0.75"),
+            (Momenta{0.625, 0.5625, 0.5625, 0.5}));
+  EXPECT_EQ(momenta("pipedream", "sgd, momentum: 0.5"), Momenta(4, 0.5));
+}
+
+TEST(ReadExperiment, RefusesAMomentumByDelaysThatNobodyKnows) {
+  const std::string text =
+      "scheme: {name: delayed_sgd, delay: {law: geometric, mean: 2}}\noptimizer: {momentum: 0.5, "
+      "momentum_by_delay: ";
+  expect_refused(text + "0.9}", "f.yaml:2:47", "no steady state");
+  EXPECT_EQ(experiment_refusal(text + "none}"), "nothing is refused");
+}
+
 TEST(ReadExperiment, NeedsNoOptionAtAll) {
   const Experiment e = read_experiment(Value::mapping());
   EXPECT_EQ(e.name, "experiment");

@@ -81,6 +81,18 @@ TEST(Identity, IsThatOfEarlierProgramsWithoutGradientRules) {
   EXPECT_NE(plain.experiment.identity, ruled.experiment.identity);
 }
 
+TEST(Identity, IsThatOfEarlierProgramsWhereAllStagesHaveOneMomentum) {
+  const Laboratory plain("{}"), by_delay("{optimizer.momentum_by_delay: 0.99}");
+  Value older = plain.experiment.resolved;
+  EXPECT_EQ(std::erase_if(older.find("optimizer")->fields,
+                          [](const auto& field) { return field.first == "momentum_by_delay"; }),
+            1U);
+  EXPECT_EQ(plain.experiment.digest, config_digest(older));
+  EXPECT_EQ(plain.experiment.identity, identity_of(older, {}));
+  EXPECT_NE(plain.experiment.digest, by_delay.experiment.digest);
+  EXPECT_NE(plain.experiment.identity, by_delay.experiment.identity);
+}
+
 TEST(Identity, IsThatOfEarlierProgramsWithoutAnEventFile) {
   const Laboratory plain("{}"), shown("{output: {tensorboard: true}}");
   Value older = plain.experiment.resolved;

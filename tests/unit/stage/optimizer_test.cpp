@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "tests/unit/stage/optimizer_fixture.h"
 #include "tests/unit/tolerances.h"
@@ -237,6 +238,46 @@ TEST(NAdamW, TakesTheStepsOfALongTraining) {
          divisor;
   }
   EXPECT_NEAR(training.weights[0].item<double>(), w, 200 * tolerance::kPrediction);
+}
+
+/// Optimizers with a momentum, with M for it.
+const std::vector<std::pair<std::string, std::string>> kWithMomentum{
+    {"sgd", "momentum: M, dampening: 0.25"},
+    {"sgd", "momentum: M, nesterov: true"},
+    {"rmsprop", "momentum: M"},
+    {"spike_compensation", "momentum: M, delay: 2"},
+    {"adam", "betas: [M, 0.9]"},
+    {"adamw", "betas: [M, 0.9]"},
+    {"nadamw", "betas: [M, 0.9]"},
+    {"adan", "betas: [M, 0.8, 0.9]"},
+    {"muon", "momentum: M"},
+    {"soap", "betas: [M, 0.9]"}};
+
+/// 0.5 + min(τ, 4)·(0.75 − 0.5)/4, which is exact.
+TEST(MomentumByDelay, MakesTheStepsAndPredictionsOfThatMomentum) {
+  for (const auto& [name, options] : kWithMomentum)
+    for (const auto& [delay, momentum] :
+         std::map<int, std::string>{{0, "0.5"}, {1, "0.5625"}, {2, "0.625"}, {9, "0.75"}}) {
+      const auto with = [&](const std::string& value, const char* more = "") {
+        std::string text = options;
+        text.replace(text.find('M'), 1, value);
+        return make_optimizer(name, concat("{", text, more, "}"));
+      };
+      const auto of_all = with("0.5", ", momentum_by_delay: 0.75"), expected = with(momentum);
+      const auto own = of_all->of_stage(delay, 4);
+      ASSERT_NE(own, nullptr) << name;
+      Training a(*own, true), b(*expected, true), first(*of_all, true);
+      for (std::uint64_t t = 1; t <= 3; ++t)
+        for (Training* each : {&a, &b, &first}) each->step(each->gradients(t));
+      EXPECT_TRUE(at::equal(a.weights, b.weights)) << name << " " << delay;
+      EXPECT_TRUE(at::equal(a.predicted(3), b.predicted(3))) << name << " " << delay;
+      EXPECT_EQ(at::equal(a.weights, first.weights), delay == 0) << name << " " << delay;
+    }
+}
+
+TEST(MomentumByDelay, IsNoneUnlessItIsGiven) {
+  for (const auto& [name, options] : kOptimizers)
+    EXPECT_EQ(make_optimizer(name, options)->of_stage(3, 4), nullptr) << name;
 }
 
 /// Adan as its paper has it: with a proximal decay, or with AdamW's.

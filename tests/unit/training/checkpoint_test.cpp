@@ -77,6 +77,7 @@ TEST_F(Checkpoint, GoesOnWithTheSameBits) {
         "scheme: {name: xpipe}, optimizer: {name: muon}", "optimizer: {name: muon}",
         "scheme: {name: spectrain}, optimizer: {name: soap, precondition_frequency: 2}",
         "scheme: {name: pipeoptim}, optimizer: {name: lion}", "optimizer: {name: nadamw}",
+        "scheme: {name: pipeoptim}, optimizer: {name: nadamw, momentum_by_delay: 0.99}",
         "optimizer: {name: adan}"}) {
     const std::string changes = concat("{train.epochs: 2, ", of, "}");
     expect_the_same_bits(changes, changes);

@@ -186,6 +186,75 @@ TEST(Identities, LinearWeightPredictionAtTheDelayIsSpecTrainTwo) {
         << shape;
 }
 
+/// PipeMare is a combination but for its correction of backwards and for how its rates begin.
+TEST(Identities, PipeMareWithoutItsTechniquesIsPipeDreamWithoutStashing) {
+  for (const char* microbatches : {"pipeline.microbatches: 1", "pipeline.microbatches: 2"}) {
+    const Changes base{kCnn, microbatches};
+    EXPECT_EQ(
+        other_bits(learned(base + "scheme: {name: pipemare, annealing: 0, correction: false}"),
+                   learned(base + "scheme: {name: pipedream, weight_stashing: false}")),
+        "")
+        << microbatches;
+  }
+}
+
+TEST(Identities, PipeMareThatStaysInItsWarmUpIsOneFOneB) {
+  const Changes base{kCnn, "pipeline.microbatches: 2"};
+  EXPECT_EQ(other_bits(learned(base + "scheme: {name: pipemare, warmup: 1000}"),
+                       learned(base + "scheme: {name: one_f_one_b}")),
+            "");
+}
+
+TEST(Identities, AMomentumByDelayThatIsTheMomentumChangesNothing) {
+  for (const char* scheme :
+       {"{name: pipedream}", "{name: spectrain}", "{name: delayed_sgd, delay: 7}"})
+    for (const char* optimizer : {"sgd, lr: 0.02, momentum: 0.9", "nadamw, lr: 0.002",
+                                  "adam, lr: 0.002, betas: [0.9, 0.99]"}) {
+      const Changes base{kCnn, "train.epochs: 1", concat("scheme: ", scheme)};
+      const auto with = [&](const char* more) {
+        return learned(base + concat("optimizer: {name: ", optimizer, more, "}"));
+      };
+      const Learned plain = with("");
+      EXPECT_EQ(other_bits(plain, with(", momentum_by_delay: 0.9")), "") << scheme << optimizer;
+      EXPECT_NE(other_bits(plain, with(", momentum_by_delay: 0.99")), "") << scheme << optimizer;
+    }
+}
+
+/// 0.5 + 3·(0.75 − 0.5)/3 at a delay of as many updates as stages, or more; 0.5 at none.
+TEST(Identities, AMomentumByDelayIsTheMomentumThatTheDelayMakes) {
+  const Changes base{kCnn, "train.epochs: 1", "optimizer: {name: sgd, lr: 0.02, momentum: 0.5}"};
+  const Changes by_delay =
+      base + "optimizer: {name: sgd, lr: 0.02, momentum: 0.5, momentum_by_delay: 0.75}";
+  for (const char* delay : {"3", "5"}) {
+    const std::string late = concat("scheme: {name: delayed_sgd, delay: ", delay, "}");
+    EXPECT_EQ(other_bits(learned(by_delay + late),
+                         learned(base + late + "optimizer: {name: sgd, lr: 0.02, momentum: 0.75}")),
+              "")
+        << delay;
+  }
+  EXPECT_EQ(other_bits(learned(by_delay + "scheme: {name: gpipe}"),
+                       learned(base + "scheme: {name: gpipe}")),
+            "");
+  // A gradient that waits is late, too.
+  EXPECT_EQ(other_bits(learned(by_delay + "perturb.gradient_delay: 3"),
+                       learned(base + "perturb.gradient_delay: 3" +
+                               "optimizer: {name: sgd, lr: 0.02, momentum: 0.75}")),
+            "");
+}
+
+TEST(Identities, MomentaByDelayGiveTheSameBitsInEveryExecution) {
+  for (const char* optimizer : {"sgd, momentum: 0.9", "nadamw, lr: 0.002", "muon"})
+    for (const char* scheme :
+         {"{name: pipedream}", "{name: pipeoptim}", "{name: xpipe}, pipeline.microbatches: 2",
+          "{name: amdp}, "
+          "pipeline.stages: 4, pipeline.replicas: 2, pipeline.microbatches: 2"}) {
+      Laboratory laboratory(
+          joined({kCnn, concat("scheme: ", scheme),
+                  concat("optimizer: {name: ", optimizer, ", momentum_by_delay: 0.99}")}));
+      expect_same_bits(laboratory, concat(optimizer, " with ", scheme));
+    }
+}
+
 TEST(Identities, PaciIsPipeDreamWithoutStashing) {
   const Changes base{kCnn, "pipeline.microbatches: 2"};
   EXPECT_EQ(other_bits(learned(base + "scheme: {name: paci}"),

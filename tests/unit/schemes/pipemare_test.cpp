@@ -2,6 +2,7 @@
 // PipeMare's three techniques, as numbers in its schedule.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/schedule/validate.h"
@@ -43,6 +44,27 @@ TEST(PipeMare, WithoutCorrectionIsPipeDreamWithoutStashing) {
   const PipelineShape shape{.stages = 4, .microbatches = 2, .minibatches = 7};
   EXPECT_EQ(schedule_of("pipemare", "{correction: false, annealing: 0}", shape),
             schedule_of("pipedream", "{weight_stashing: false}", shape));
+}
+
+/// The rule divides by the staleness of each gradient, which grows while the pipe fills; PipeMare
+/// by the delay that it then has.
+TEST(PipeMare, DividesRatesAsStalenessLrDoesOnceThePipeIsFull) {
+  const PipelineShape shape{.stages = 4, .minibatches = 9};
+  const Schedule own =
+      schedule_of("pipemare", "{correction: false, annealing: 1000000000000000000}", shape);
+  const Schedule ruled =
+      with_rates_by_staleness(schedule_of("pipedream", "{weight_stashing: false}", shape),
+                              [](int staleness) { return std::pow(std::max(1, staleness), -1.0); });
+  for (std::size_t stage = 0; stage < 4; ++stage)
+    for (std::size_t i = 0; i < own.workers[stage].size(); ++i) {
+      const Action &a = own.workers[stage][i], &b = ruled.workers[stage][i];
+      ASSERT_EQ(a.kind, b.kind);
+      if (a.kind != ActionKind::Update) continue;
+      const bool full = a.minibatch >= 3 - static_cast<int>(stage);
+      const bool divided = stage < 2;  // by more than 1
+      EXPECT_EQ(a.scale == b.scale, full || !divided) << stage << " " << a.minibatch;
+      EXPECT_LE(a.scale, b.scale) << stage << " " << a.minibatch;
+    }
 }
 
 TEST(PipeMare, DriftsDecayTheSlowerTheLongerTheDelay) {

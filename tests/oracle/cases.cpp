@@ -242,6 +242,20 @@ OptimizerOptions later_optimizer(const std::string& name, Random& random) {
   return optimizer;
 }
 
+/// SOAP's bases are those of gradients. They are unique, but for signs that cancel, where a layer
+/// is square, a mini-batch has at least as many samples and no activation is dead. The gradients of
+/// the last layer add up to 0 over the classes, so that one length is 0: its eigenvector is unique,
+/// too. With ε = 0.01 a step enlarges what rounding leaves in a basis, or along that eigenvector, a
+/// hundredfold at most, as kAgreement allows.
+void make_bases_unique(Experiment& e) {
+  e.activation = Activation::Tanh;
+  e.widths.assign(e.widths.size(), 4);
+  const int minibatches = std::max(12, e.minibatches());  // the bases are renewed in the tenth step
+  e.batch_size = 4 + std::max(4, e.microbatches * e.replicas);
+  e.train_samples = minibatches * e.batch_size;
+  e.optimizer.eps = 0.01;
+}
+
 Data draw(const Experiment& experiment, int samples, std::uint64_t seed) {
   Random random(seed);
   Data data;
@@ -270,7 +284,37 @@ std::vector<Experiment> cases_of_optimizer(const std::string& optimizer) {
     e.optimizer = later_optimizer(optimizer, random);
     e.scheme.velocity = "buffer";
     e.scheme.adamw_decay_in_prediction = e.scheme.name == "pipeoptim";
+    if (optimizer == "soap") make_bases_unique(e);
     e.name = optimizer + "_" + scheme + "_stages" + std::to_string(e.stages());
+    experiments.push_back(e);
+  }
+  return experiments;
+}
+
+std::vector<Experiment> cases_of_stage_momenta() {
+  const std::vector<std::pair<std::string, std::string>> pairs{{"nadamw", "pipedream"},
+                                                               {"nadamw", "pipeoptim"},
+                                                               {"adamw", "pipeoptim"},
+                                                               {"adam", "xpipe"},
+                                                               {"sgd", "spectrain"},
+                                                               {"sgd", "delayed_sgd"},
+                                                               {"spike_compensation", "paci"},
+                                                               {"adan", "pipemare"},
+                                                               {"muon", "lwp"},
+                                                               {"nadamw", "gpipe"}};
+  std::vector<Experiment> experiments;
+  int number = 0;
+  for (const auto& [optimizer, scheme] : pairs) {
+    Experiment e = cases(scheme, ++number).back();
+    Random random(static_cast<std::uint64_t>(4000 + number));
+    e.optimizer = one_of(optimizer, {"sgd", "adam", "adamw"}) ? optimizer_options(optimizer, random)
+                                                              : later_optimizer(optimizer, random);
+    e.optimizer.momentum = std::max(e.optimizer.momentum, 0.5);
+    e.optimizer.momentum_by_delay = random.one_of<double>({0.3, 0.99});
+    if (optimizer != "sgd") e.scheme.velocity = "buffer";
+    e.scheme.adamw_decay_in_prediction = scheme == "pipeoptim" && number % 2 == 1;
+    e.name = "stage_momenta_" + std::to_string(number) + "_" + optimizer + "_" + scheme +
+             "_stages" + std::to_string(e.stages());
     experiments.push_back(e);
   }
   return experiments;
@@ -293,6 +337,21 @@ std::vector<Experiment> cases_of_ftpipe(int count) {
   return experiments;
 }
 
+namespace {
+
+/// The first case from `number` on whose first stage's gradients are at least three updates late;
+/// of a scheme that has no such cases, case `number`.
+Experiment late_case(const std::string& scheme, int number) {
+  Experiment e = cases(scheme, number).back();
+  if (scheme == "delayed_sgd") e.scheme.delay = {3};
+  if (!one_of(scheme, {"pipedream", "pipemare"})) return e;
+  while (e.stages() < 4 || e.scheme.in_flight != 0) e = cases(scheme, ++number).back();
+  e.microbatches = 1;
+  return e;
+}
+
+}  // namespace
+
 std::vector<Experiment> cases_of_rule(const std::string& rule) {
   const bool compares = rule == "dc_asgd" || rule == "gap_aware";
   std::vector<Experiment> experiments;
@@ -300,7 +359,9 @@ std::vector<Experiment> cases_of_rule(const std::string& rule) {
   for (const char* scheme :
        {"gpipe", "pipedream", "pipedream_2bw", "delayed_sgd", "pipeoptim", "xpipe", "pipedream",
         "pipemare", "one_f_one_b", "interleaved", "zb_h1"}) {
-    Experiment e = cases(scheme, ++number).back();
+    ++number;
+    Experiment e =
+        rule == "staleness_lr" ? late_case(scheme, number) : cases(scheme, number).back();
     Random random(static_cast<std::uint64_t>(2000 * number) + rule.size());
     RuleOptions options;
     options.name = rule;

@@ -18,6 +18,9 @@ std::vector<Experiment> cases(const std::string& scheme, int count);
 /// An experiment with that optimizer for each of several schemes.
 std::vector<Experiment> cases_of_optimizer(const std::string& optimizer);
 
+/// Experiments whose stages have momenta of their own, one of each optimizer and of each scheme.
+std::vector<Experiment> cases_of_stage_momenta();
+
 /// PipeOptim with FTPipe's prediction: of gradients of 0, each at the rate of its update.
 std::vector<Experiment> cases_of_ftpipe(int count);
 

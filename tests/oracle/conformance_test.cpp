@@ -163,8 +163,11 @@ PIPEWRIGHT_ORACLE_OPTIMIZER(lion);
 PIPEWRIGHT_ORACLE_OPTIMIZER(nadamw);
 PIPEWRIGHT_ORACLE_OPTIMIZER(adan);
 PIPEWRIGHT_ORACLE_OPTIMIZER(muon);
+PIPEWRIGHT_ORACLE_OPTIMIZER(soap);
 PIPEWRIGHT_ORACLE_OPTIMIZER(spike_compensation);
 
+INSTANTIATE_TEST_SUITE_P(stage_momenta, Scheme, testing::ValuesIn(cases_of_stage_momenta()),
+                         whole_name);
 INSTANTIATE_TEST_SUITE_P(ftpipe, Scheme, testing::ValuesIn(cases_of_ftpipe(8)), whole_name);
 
 #define PIPEWRIGHT_ORACLE_RULE(rule) \

@@ -40,7 +40,7 @@ struct SchemeOptions {
 
 struct OptimizerOptions {
   std::string name =
-      "sgd";  // sgd | adam | adamw | lion | nadamw | adan | muon | spike_compensation
+      "sgd";  // sgd | adam | adamw | lion | nadamw | adan | muon | soap | spike_compensation
   double lr = 0.1;
   double momentum = 0;
   double dampening = 0;
@@ -51,6 +51,7 @@ struct OptimizerOptions {
   double beta3 = 0.99;  // adan
   double eps = 1e-8;
   double momentum_decay = 0.004;  // nadamw
+  double momentum_by_delay = 0;   // none
 };
 
 struct LearningRateOptions {

@@ -78,7 +78,7 @@ std::string optimizer(const OptimizerOptions& options) {
     text += ", momentum: " + number(options.momentum);
   } else if (options.name == "lion") {
     text += ", betas: [" + number(options.beta1) + ", " + number(options.beta2) + "]";
-  } else if (options.name == "adan" || options.name == "nadamw") {
+  } else if (options.name == "adan" || options.name == "nadamw" || options.name == "soap") {
     text += ", betas: [" + number(options.beta1) + ", " + number(options.beta2) +
             (options.name == "adan" ? ", " + number(options.beta3) : "") +
             "], eps: " + number(options.eps);
@@ -87,6 +87,8 @@ std::string optimizer(const OptimizerOptions& options) {
     text += ", betas: [" + number(options.beta1) + ", " + number(options.beta2) +
             "], eps: " + number(options.eps);
   }
+  if (options.momentum_by_delay != 0)
+    text += ", momentum_by_delay: " + number(options.momentum_by_delay);
   return text + "}";
 }
 

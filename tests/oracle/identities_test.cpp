@@ -271,10 +271,81 @@ TEST(Cases, NoticeWrongVersionsAndOptions) {
     EXPECT_GE(noticed_by(scheme, [](Experiment& e) { e.scheme.s_mode = "constant"; }), 3);
     EXPECT_GE(noticed_by(scheme, [](Experiment& e) { e.scheme.velocity = "buffer"; }), 3);
   }
+  EXPECT_GE(noticed_by("lwp", [](Experiment& e) { e.scheme.horizon += 1; }), 8);
+  EXPECT_GE(noticed_by("lwp", [](Experiment& e) { e.scheme.horizon_in_steps ^= true; }), 6);
+  EXPECT_GE(noticed_by("lwp", to({.name = "pipedream"})), 8);
+  EXPECT_GE(noticed_by("paci", to({.name = "pipedream"})), 6);
+  EXPECT_GE(noticed_by("paci", to(kPlain)), 6);
+  EXPECT_GE(noticed_by("features_replay", to({.name = "paci"})), 6);
+  EXPECT_GE(noticed_by("features_replay", to(kPlain)), 8);
+  EXPECT_GE(noticed_by("amdp", to(kPlain)), 8);
+  EXPECT_GE(noticed_by("amdp", to({.name = "paci"})), 8);
+  EXPECT_GE(noticed_by("amdp", to({.name = "pipedream_2bw"})), 8);
   EXPECT_GE(noticed_by("pipedream", [](Experiment& e) { e.drain_each_epoch ^= true; }), 6);
   EXPECT_GE(
       noticed_by("pipedream", [](Experiment& e) { e.microbatches = e.microbatches == 1 ? 2 : 1; }),
       6);
+}
+
+/// How many of the experiments notice a mistake.
+std::ptrdiff_t noticed(const std::vector<Experiment>& all,
+                       const std::function<void(Experiment&)>& mistake) {
+  return std::count_if(all.begin(), all.end(), [&mistake](const Experiment& e) {
+    return notices(e, mistake) > tolerance::kNoticeable;
+  });
+}
+
+TEST(Cases, NoticeWrongOptimizers) {
+  const auto noticed_by = [](const std::string& optimizer,
+                             const std::function<void(Experiment&)>& mistake) {
+    return noticed(cases_of_optimizer(optimizer), mistake);
+  };
+  const auto named = [](const char* other) {
+    return [other](Experiment& e) { e.optimizer.name = other; };
+  };
+  const auto with = [](double OptimizerOptions::*option, double factor) {
+    return [option, factor](Experiment& e) { e.optimizer.*option *= factor; };
+  };
+  EXPECT_EQ(noticed_by("nadamw", named("adamw")), 8);
+  EXPECT_EQ(noticed_by("nadamw", with(&OptimizerOptions::momentum_decay, 2)), 8);
+  EXPECT_EQ(noticed_by("adan", named("nadamw")), 8);
+  EXPECT_EQ(noticed_by("muon", named("sgd")), 8);
+  EXPECT_EQ(noticed_by("muon", with(&OptimizerOptions::momentum, 0.9)), 8);
+  EXPECT_EQ(noticed_by("lion", named("nadamw")), 8);
+  EXPECT_EQ(noticed_by("soap", named("adamw")), 8);
+  EXPECT_EQ(noticed_by("soap", with(&OptimizerOptions::eps, 2)), 8);
+  EXPECT_EQ(noticed_by("spike_compensation", with(&OptimizerOptions::momentum, 0.9)), 8);
+  EXPECT_GE(noticed_by("spike_compensation", named("sgd")), 3);  // where gradients are late
+  for (const char* name : {"nadamw", "adan", "lion", "soap"})
+    for (const auto beta : {&OptimizerOptions::beta1, &OptimizerOptions::beta2})
+      EXPECT_GE(noticed_by(name, with(beta, 0.9)), 6) << name;
+  EXPECT_EQ(noticed_by("adan", with(&OptimizerOptions::beta3, 0.9)), 8);
+  for (const char* name : {"nadamw", "adan", "muon", "soap", "lion", "spike_compensation"})
+    EXPECT_GE(noticed_by(name, [](Experiment& e) { e.optimizer.weight_decay += 0.01; }), 7) << name;
+  EXPECT_GE(
+      noticed(cases_of_stage_momenta(), [](Experiment& e) { e.optimizer.momentum_by_delay = 0; }),
+      8);
+}
+
+TEST(Cases, NoticeWrongGradientRules) {
+  const auto noticed_by = [](const std::string& rule,
+                             const std::function<void(RuleOptions&)>& mistake) {
+    return noticed(cases_of_rule(rule), [&](Experiment& e) { mistake(e.rules.front()); });
+  };
+  for (const char* rule : {"clip", "dc_asgd", "gap_aware", "staleness_lr"})
+    EXPECT_GE(noticed_by(rule, [](RuleOptions& options) { options.name = "none"; }), 4) << rule;
+  EXPECT_GE(noticed_by("clip", [](RuleOptions& options) { options.norm *= 1.1; }), 8);
+  EXPECT_GE(noticed_by("clip", [](RuleOptions& options) { options.over_model ^= true; }), 8);
+  EXPECT_GE(noticed_by("dc_asgd", [](RuleOptions& options) { options.lambda *= 1.1; }), 4);
+  EXPECT_GE(noticed_by("dc_asgd", [](RuleOptions& options) { options.adaptive ^= true; }), 4);
+  const auto adaptive = [](RuleOptions& options) { options.adaptive = true; };
+  std::vector<Experiment> all = cases_of_rule("dc_asgd");
+  for (Experiment& e : all) adaptive(e.rules.front());
+  EXPECT_GE(noticed(all, [](Experiment& e) { e.rules.front().decay *= 0.9; }), 4);
+  EXPECT_GE(noticed(all, [](Experiment& e) { e.rules.front().eps *= 2; }), 4);
+  EXPECT_GE(noticed_by("gap_aware", [](RuleOptions& options) { options.decay *= 0.9; }), 4);
+  EXPECT_GE(noticed_by("gap_aware", [](RuleOptions& options) { options.eps *= 2; }), 4);
+  EXPECT_GE(noticed_by("staleness_lr", [](RuleOptions& options) { options.power *= 1.1; }), 4);
 }
 
 }  // namespace

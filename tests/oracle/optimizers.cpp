@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizers.h"
 
+#include <Eigen/Eigenvalues>
+#include <Eigen/QR>
+
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 namespace oracle {
@@ -143,10 +147,70 @@ void step_muon(const OptimizerOptions& options, State& state, double lr) {
   state.weights = combine(1.0 - lr * options.weight_decay, state.weights, -lr, state.moved);
 }
 
+/// Puts the columns of a basis in the order of the diagonal of QᵀSQ, the largest first, and returns
+/// that order.
+std::vector<int> sort_basis(const Matrix& square, Matrix& basis) {
+  const Eigen::VectorXd lengths = (basis.transpose() * square * basis).diagonal();
+  std::vector<int> order(static_cast<std::size_t>(basis.cols()));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return lengths[a] > lengths[b]; });
+  basis = Matrix(basis(Eigen::all, order));
+  return order;
+}
+
+Matrix eigenvectors(const Matrix& square) {
+  Matrix basis = Eigen::SelfAdjointEigenSolver<Matrix>(square).eigenvectors();
+  sort_basis(square, basis);
+  return basis;
+}
+
+Matrix orthogonal_part(const Matrix& of) {
+  return Eigen::HouseholderQR<Matrix>(of).householderQ();
+}
+
+/// A bias is a matrix of one row.
+void step_soap(const OptimizerOptions& options, State& state, double lr) {
+  constexpr int kEvery = 10;
+  const int t = state.steps - 1;
+  const double decay = 1.0 - lr * options.weight_decay;
+  for (std::size_t i = 0; i < state.weights.size(); ++i) {
+    const Matrix& g = state.last[i];
+    const bool turned = g.rows() > 1;
+    Matrix &left = state.left[i], &right = state.right[i], &m = state.first[i];
+    Matrix &u = state.second[i], &rows = state.left_basis[i], &columns = state.right_basis[i];
+    if (t > 0) {
+      const Matrix G = turned ? Matrix(rows.transpose() * g * columns) : g;
+      m = options.beta1 * m + (1.0 - options.beta1) * G;
+      u = options.beta2 * u + (1.0 - options.beta2) * G.cwiseProduct(G);
+      const Matrix step = (m.array() / (u.array().sqrt() + options.eps)).matrix();
+      state.moved[i] = std::sqrt(1.0 - std::pow(options.beta2, t)) /
+                       (1.0 - std::pow(options.beta1, t)) *
+                       (turned ? Matrix(rows * step * columns.transpose()) : step);
+      state.weights[i] = decay * (state.weights[i] - lr * state.moved[i]);
+    }
+    if (!turned) continue;
+    left = options.beta2 * left + (1.0 - options.beta2) * g * g.transpose();
+    right = options.beta2 * right + (1.0 - options.beta2) * g.transpose() * g;
+    if (t == 0) {
+      rows = eigenvectors(left);
+      columns = eigenvectors(right);
+    } else if (t % kEvery == 0) {
+      const Matrix original = rows * m * columns.transpose();
+      const std::vector<int> by_row = sort_basis(left, rows);
+      const std::vector<int> by_column = sort_basis(right, columns);
+      u = Matrix(u(by_row, by_column));
+      rows = orthogonal_part(left * rows);
+      columns = orthogonal_part(right * columns);
+      m = rows.transpose() * original * columns;
+    }
+  }
+}
+
 /// Δ of the optimizers that know one velocity, the decay left out.
 Tensors own_direction(const OptimizerOptions& options, const State& state) {
   if (options.name == "adan") return adan_direction(options, state);
-  if (options.name == "muon") return state.moved;
+  if (options.name == "muon" || options.name == "soap") return state.moved;
   if (options.name == "spike_compensation") return state.first;
   if (options.name != "lion") return adam_direction(options, state);
   Tensors direction;
@@ -196,6 +260,12 @@ State initial_state(Tensors weights) {
   State state;
   state.first = state.second = state.third = state.last = state.moved = state.drift =
       state.gradient_square = state.step_square = zeros_like(weights);
+  for (const Matrix& each : weights) {
+    state.left.push_back(Matrix::Zero(each.rows(), each.rows()));
+    state.right.push_back(Matrix::Zero(each.cols(), each.cols()));
+  }
+  state.left_basis = state.left;
+  state.right_basis = state.right;
   state.weights = std::move(weights);
   return state;
 }
@@ -218,6 +288,8 @@ State step(const OptimizerOptions& options, const State& state, const Tensors& g
     step_adan(options, state.last, next, lr);
   else if (options.name == "muon")
     step_muon(options, next, lr);
+  else if (options.name == "soap")
+    step_soap(options, next, lr);
   else
     step_adam(options, next, lr);
   return next;

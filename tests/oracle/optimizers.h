@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// PyTorch's SGD, Adam, AdamW, NAdam and Muon, their authors' Lion and Adan, and what each predicts
-/// s steps ahead.
+/// PyTorch's SGD, Adam, AdamW, NAdam and Muon, their authors' Lion, Adan and SOAP, and what each
+/// predicts s steps ahead.
 ///
 /// Step n → n+1 with gradient g, learning rate η, decay λ; g' = g + λW^(n) (AdamW: g' = g):
 ///   SGD    v^(n+1) = μ v^(n) + (1 − τ) g',  v^(1) = g';  without momentum v^(n+1) = g'
@@ -18,12 +18,21 @@
 ///   Muon   of a weight: m ← μ m + (1 − μ) g,  O = NS((1 − μ) g + μ m) √max(1, rows/columns),
 ///          NS: X ← B/‖B‖, then five times X ← 3.4445 X + (−4.7750 XXᵀ + 2.0315 (XXᵀ)²) X;
 ///          W ← (1 − ηλ) W − η O; of a bias: AdamW's step with β₁ = 0.9, β₂ = 0.999
+///   SOAP   of a weight, with L = R = 0 at first: L ← β₂ L + (1 − β₂) g gᵀ, R ← β₂ R + (1 − β₂)
+///   gᵀg,
+///          both behind the step. Step 0 moves nothing and takes for Q_L and Q_R the eigenvectors,
+///          the largest first. Step t: G = Q_Lᵀ g Q_R, m ← β₁ m + (1 − β₁) G, u ← β₂ u + (1 − β₂)
+///          G², Δ = √(1 − β₂ᵗ)/(1 − β₁ᵗ) Q_L (m/(√u + ε)) Q_Rᵀ, W ← (1 − ηλ)(W − ηΔ). Every tenth
+///          step then sorts the columns of Q by the diagonal of QᵀLQ, with them u, and takes for Q
+///          that of the QR decomposition of LQ; Q_L m Q_Rᵀ stays. Of a bias: the same without
+///          bases.
 ///
 /// Prediction, Ŵ = W^(n) − η·(s·Δ), Δ from the state left by step n; Ŵ = W^(0) before the first
 /// step:
 ///   buffer       Δ = v^(n) (Nesterov too), or m̂/(√û + ε) with bias corrections of n steps;
 ///                for AdamW Δ + λW^(n) if the option says so; NAdamW as AdamW; SC v; Lion sign(m);
-///                Adan (m̂ + β₂ v̂)/(√û + ε); Muon what its last step was multiplied by η
+///                Adan (m̂ + β₂ v̂)/(√û + ε); Muon and SOAP the Δ of the
+///                last step
 ///   lookahead    SGD: forwards Δ = μ v^(n) + (1 − τ) g'_last, backwards Δ = μ v^(n)
 ///   geometric    SGD: s·Δ = Σ_{j=1..s} μ^j v^(n); Adam, AdamW: the s steps that gradients of 0
 ///                would make with u as it is: m ← β₁ m, bias corrections of n + j steps
@@ -42,7 +51,9 @@ struct State {
   Tensors second;                        // u
   Tensors last;                          // g' of the last step
   Tensors third;                         // Adan's v
-  Tensors moved;                         // Muon's Δ of the last step
+  Tensors moved;                         // Muon's and SOAP's Δ of the last step
+  Tensors left, right;                   // SOAP's L and R
+  Tensors left_basis, right_basis;       // SOAP's Q_L and Q_R
   double product = 1;                    // NAdamW's μ_1⋯μ_n
   Tensors gradient_square, step_square;  // of gradient rules
   Tensors drift;  // PipeMare's δ, 0 before the first step; not part of the optimizer

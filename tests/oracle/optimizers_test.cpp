@@ -123,6 +123,27 @@ TEST(Muon, OrthogonalizesWeightsAndStepsBiasesAsAdam) {
   EXPECT_NEAR(state.weights[1](0, 0), -0.1 * 3 / (3 + 1e-8), tolerance::kFewOperations);
 }
 
+/// Diagonal gradients have the unit vectors for their bases: Adam, but for the step that is left
+/// out.
+TEST(Soap, IsAdamForDiagonalGradientsAfterTheFirst) {
+  const OptimizerOptions options{.name = "soap", .beta1 = 0.5, .beta2 = 0.75, .eps = 0.1};
+  const auto gradient = [](double a, double b) {
+    Matrix g = Matrix::Zero(2, 2);
+    g(0, 0) = a;
+    g(1, 1) = b;
+    return Tensors{g, Matrix::Constant(1, 2, 3)};
+  };
+  const auto start = initial_state({Matrix::Zero(2, 2), Matrix::Zero(1, 2)});
+  const State first = step(options, start, gradient(7, 8), 0.1);
+  EXPECT_EQ(first.weights[0].norm(), 0);
+  const State second = step(options, first, gradient(2, -4), 0.1);
+  const double size = std::sqrt(0.25) / 0.5;  // of m = g/2 and u = g²/4
+  EXPECT_NEAR(second.weights[0](0, 0), -0.1 * size * 1 / (1 + 0.1), tolerance::kSteps);
+  EXPECT_NEAR(second.weights[0](1, 1), 0.1 * size * 2 / (2 + 0.1), tolerance::kSteps);
+  EXPECT_NEAR(second.weights[0](0, 1), 0, tolerance::kSteps);
+  EXPECT_NEAR(second.weights[1](0, 0), -0.1 * size * 1.5 / (1.5 + 0.1), tolerance::kSteps);
+}
+
 TEST(Prediction, IsNothingBeforeTheFirstStepOrZeroStepsAhead) {
   for (const char* name : {"sgd", "adam", "adamw", "lion", "nadamw", "adan", "muon"}) {
     const OptimizerOptions options{.name = name, .momentum = 0.9, .weight_decay = 0.1};

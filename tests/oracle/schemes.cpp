@@ -164,6 +164,19 @@ Readings readings(const Experiment& experiment, int stage, int minibatch, int mi
   throw std::invalid_argument("the oracle knows no scheme '" + scheme.name + "'");
 }
 
+OptimizerOptions optimizer_of_stage(const Experiment& experiment, int stage) {
+  OptimizerOptions options = experiment.optimizer;
+  if (options.momentum_by_delay == 0) return options;
+  constexpr int kLate = 1000;
+  int delay = 0;
+  for (int j = 0; j < experiment.microbatches; ++j)
+    delay = std::max(delay, kLate - readings(experiment, stage, kLate, j).forward.version);
+  const double share = std::min(1.0, static_cast<double>(delay) / experiment.stages());
+  for (double* const momentum : {&options.momentum, &options.beta1})
+    *momentum += share * (options.momentum_by_delay - *momentum);
+  return options;
+}
+
 double share_of_loss(const Experiment& experiment, int stage, int site) {
   const int last = experiment.stages() - 1;
   if (experiment.scheme.name != "interlocking") return site == last ? 1.0 : 0.0;

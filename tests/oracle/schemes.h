@@ -52,6 +52,12 @@ int queued_version(const Experiment& experiment, int stage, int minibatch, int m
 double rate_factor(const Experiment& experiment, int stage, int minibatch);
 double drift_decay(const Experiment& experiment, int stage);
 
+/// The optimizer of a stage: with `momentum_by_delay` γ the momentum (β₁ of those that have betas)
+/// is μ + min(τ, N)(γ − μ)/N. τ is how many updates before its own a forward reads its version,
+/// late in a training and not counting predicted steps, of the micro-batch for which these are the
+/// most.
+OptimizerOptions optimizer_of_stage(const Experiment& experiment, int stage);
+
 /// Weight of loss site `site` (the stage whose output it reads) in the gradient of `stage`.
 double share_of_loss(const Experiment& experiment, int stage, int site);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Golden facts of the papers and their code: which version each pass reads.
 #include "schemes.h"
+#include "tolerances.h"
 
 #include <gtest/gtest.h>
 
@@ -185,6 +186,22 @@ TEST(PipeMare, RatesAndDecaysFollowTheDelay) {
   EXPECT_DOUBLE_EQ(rate_factor(e, 3, 2), 1);
   EXPECT_DOUBLE_EQ(drift_decay(e, 0), 0.5);
   EXPECT_DOUBLE_EQ(drift_decay(e, 3), 0.125);
+}
+
+TEST(OptimizerOfStage, HasAsyncPPsMomentum) {
+  Experiment e = pipeline(4, kPipeDream);
+  e.optimizer = {.name = "nadamw", .beta1 = 0.9, .momentum_by_delay = 0.98};
+  const std::vector<double> momenta{0.96, 0.94, 0.92, 0.9};  // 0.9 + 0.08 τ/4, τ = 3 − k
+  for (int k = 0; k < 4; ++k)
+    EXPECT_NEAR(optimizer_of_stage(e, k).beta1, momenta[static_cast<std::size_t>(k)],
+                tolerance::kFewOperations);
+  e.microbatches = 2;  // τ = ⌈(3 − k)/2⌉
+  EXPECT_NEAR(optimizer_of_stage(e, 0).beta1, 0.94, tolerance::kFewOperations);
+  EXPECT_NEAR(optimizer_of_stage(e, 2).beta1, 0.92, tolerance::kFewOperations);
+  e.scheme = {.name = "delayed_sgd", .delay = {7}};
+  EXPECT_NEAR(optimizer_of_stage(e, 3).beta1, 0.98, tolerance::kFewOperations);
+  e.scheme = {.name = "gpipe"};
+  EXPECT_DOUBLE_EQ(optimizer_of_stage(e, 0).beta1, 0.9);
 }
 
 TEST(Interlocking, StageLearnsFromTheFurthestLossInReach) {

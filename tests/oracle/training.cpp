@@ -23,6 +23,7 @@ struct Stage {
   Layers layers;
   std::vector<State> versions;
   std::vector<Tensors> of_run;  // all weights since the run began, for a queue that goes on
+  OptimizerOptions optimizer;
   Tensors gradient;
 
   std::size_t main_tensors() const { return 2 * layers.size(); }
@@ -51,8 +52,11 @@ class Training {
   Training(const Experiment& experiment, const Data& data, const std::vector<Tensors>& initial)
       : experiment_(experiment), data_(data) {
     for (int k = 0; k < experiment.stages(); ++k)
-      stages_.push_back(
-          {layers_of_stage(experiment, k), {initial_state(initial[at(k)])}, {initial[at(k)]}, {}});
+      stages_.push_back({layers_of_stage(experiment, k),
+                         {initial_state(initial[at(k)])},
+                         {initial[at(k)]},
+                         optimizer_of_stage(experiment, k),
+                         {}});
   }
 
   Result train() {
@@ -103,7 +107,7 @@ class Training {
                           rate_of_staleness(experiment_, staleness(k, t));
       const Tensors gradient = ruled(experiment_, old, read(k, weights_of(k, t, 0).forward),
                                      model_square, stage.gradient);
-      State next = step(experiment_.optimizer, old, gradient, rate, staleness(k, t));
+      State next = step(stage.optimizer, old, gradient, rate, staleness(k, t));
       note_step(experiment_, old, next, rate);
       const double kept = drift_decay(experiment_, k);
       next.drift =
@@ -185,7 +189,7 @@ class Training {
     const bool behind = reading.pass == Pass::Forward && experiment_.scheme.prediction_lr == "last";
     const int updated = filled_at_ + reading.version;  // in the whole run, when it predicts
     const double lr = learning_rate(experiment_, behind ? std::max(0, updated - 1) : updated);
-    return predict(experiment_.optimizer, experiment_.scheme,
+    return predict(stages_[at(k)].optimizer, experiment_.scheme,
                    stages_[at(k)].versions.at(at(reading.version)), reading.ahead, reading.pass, lr,
                    rates_of_steps(updated, reading.ahead));
   }

@@ -42,8 +42,9 @@ Plan& plan_on(Laboratory& laboratory, const std::vector<at::Device>& devices) {
 
 std::string once(const SchemeCase& scheme) {
   const bool one_stage = scheme.name == "data_parallel";
+  const int replicas = one_stage || shares_workers(scheme.name) ? 2 : 1;
   return concat("{scheme: ", scheme_text(scheme), ", pipeline.stages: ", one_stage ? 1 : 4,
-                ", pipeline.replicas: ", one_stage ? 2 : 1,
+                ", pipeline.replicas: ", replicas,
                 ", pipeline.microbatches: 4, train.precision: float64, dataset.train: 40}");
 }
 

@@ -14,7 +14,8 @@ namespace pipewright::test {
 /// The laboratory's plan with worker w on devices[w mod count].
 Plan& plan_on(Laboratory& laboratory, const std::vector<at::Device>& devices);
 
-/// Changes for a scheme on four stages or, if it has only one, two replicas, in float64.
+/// Changes for a scheme on four stages or, if it has only one, two replicas, in float64. A scheme
+/// whose replicas share workers has two of four stages.
 std::string once(const SchemeCase& scheme);
 
 /// Expects that one epoch on these devices gives the same bits in `serial` and `threads`, with a

@@ -38,6 +38,18 @@ TEST_F(Streams, GiveTheSameBitsForEverySchemeOnOneDevice) {
     expect_equal_elsewhere(once(scheme), {kFirstStreamDevice});
 }
 
+TEST_F(Streams, GiveTheSameBitsWhereReplicasShareWorkers) {
+  for (const SchemeCase& scheme : schemes_that_share_workers())
+    for (const std::vector<at::Device>& devices :
+         {std::vector{kFirstStreamDevice, kSecondStreamDevice}, std::vector{kFirstStreamDevice}})
+      for (const char* offload : {"never", "always"}) {
+        const std::string changes = once(scheme);
+        expect_equal_elsewhere(
+            concat(changes.substr(0, changes.size() - 1), ", pipeline.offload: ", offload, "}"),
+            devices);
+      }
+}
+
 TEST_F(Streams, GiveTheSameBitsWhereSomeStagesAreOnTheCpu) {
   for (const char* scheme : {"gpipe", "pipedream", "interlocking"})
     expect_equal_elsewhere(

@@ -43,6 +43,11 @@ TEST_P(Gpu, GivesTheSameBitsInSerialAndThreadsAndTheCpusNumbersForEveryScheme) {
   for (const SchemeCase& scheme : every_scheme()) expect_equal_elsewhere(once(scheme), devices());
 }
 
+TEST_P(Gpu, GivesTheSameBitsWhereReplicasShareWorkers) {
+  for (const SchemeCase& scheme : schemes_that_share_workers())
+    expect_equal_elsewhere(once(scheme), devices());
+}
+
 TEST_P(Gpu, GivesTheSameForConvolutionsBatchNormAndDropout) {
   for (const char* scheme : {"gpipe", "pipedream", "spectrain"})
     expect_equal_elsewhere(

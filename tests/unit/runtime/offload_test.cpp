@@ -18,9 +18,10 @@ namespace {
 std::string offload_changes(const SchemeCase& scheme, const std::string& offload,
                             const std::string& rest) {
   const bool one_stage = scheme.name == "data_parallel";
+  const int replicas = one_stage || shares_workers(scheme.name) ? 2 : 1;
   return concat("{scheme: ", scheme_text(scheme), ", pipeline.stages: ", one_stage ? 1 : 4,
-                ", pipeline.replicas: ", one_stage ? 2 : 1, ", pipeline.offload: ", offload, ", ",
-                rest, "}");
+                ", pipeline.replicas: ", replicas, ", pipeline.offload: ", offload, ", ", rest,
+                "}");
 }
 
 /// Against `never`: weights, buffers and losses, in both executions. Returns the number of copies.
@@ -52,6 +53,16 @@ TEST(OffloadedTraining, IsTheSameForEveryScheme) {
   for (const SchemeCase& scheme : every_scheme())
     copies += expect_bits_of_offloaded(scheme, "pipeline.microbatches: 4, dataset.train: 40");
   EXPECT_GT(copies, 1000);
+}
+
+TEST(OffloadedTraining, IsTheSameWhereReplicasShareWorkers) {
+  for (const SchemeCase& scheme : schemes_that_share_workers())
+    for (const char* model :
+         {"", ", model: {name: cnn, width: 0.125, size: 8, channels: 1, classes: 3}"})
+      EXPECT_GT(expect_bits_of_offloaded(
+                    scheme, concat("pipeline.microbatches: 4, dataset.train: 40", model)),
+                0)
+          << scheme.name << model;
 }
 
 /// The first of each scheme's options, since these models take longer.

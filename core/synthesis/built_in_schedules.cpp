@@ -2,6 +2,7 @@
 #include "core/synthesis/built_in_schedules.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -11,12 +12,6 @@
 
 namespace pipewright {
 namespace {
-
-std::vector<int> full_placement(const PipelineShape& shape) {
-  std::vector<int> workers;
-  for (int stage = 0; stage < shape.stages; ++stage) workers.push_back(shape.worker_of(stage, 0));
-  return workers;
-}
 
 bool has_option(const Options& options, const std::string& name) {
   return std::ranges::any_of(options.declared(),
@@ -42,13 +37,28 @@ std::unique_ptr<Scheme> made(const Registry<Scheme>::Entry& entry, int chunks) {
   return made(entry, document, has_chunks);
 }
 
-/// Its schedule; nullopt if it cannot run in this shape, or places stages elsewhere.
-std::optional<Schedule> schedule_in(const Scheme& scheme, const PipelineShape& shape) {
+std::vector<int> full_placement(const PipelineShape& shape) {
+  std::vector<int> workers;
+  for (int stage = 0; stage < shape.stages; ++stage) workers.push_back(shape.worker_of(stage, 0));
+  return workers;
+}
+
+/// Whether the scheme places stages as in this shape if nobody tells it where.
+bool places_so(const Scheme& scheme, const PipelineShape& shape) {
   PipelineShape own = shape;
   try {
     own.placement = scheme.placement(shape.stages);
-    if (full_placement(own) != full_placement(shape)) return std::nullopt;
+  } catch (const Error&) {  // so many stages only where it is told
+    return false;
+  }
+  return full_placement(own) == full_placement(shape);
+}
+
+/// Its schedule; nullopt if it cannot run in this shape, or only with stages elsewhere.
+std::optional<Schedule> schedule_in(const Scheme& scheme, const PipelineShape& shape) {
+  try {
     Schedule schedule = scheme.schedule(shape);
+    if (full_placement(schedule.shape) != full_placement(shape)) return std::nullopt;
     for (auto& actions : schedule.workers)  // a search has no fused pairs
       for (Action& action : actions) action.with_next = false;
     validate(schedule);
@@ -60,15 +70,18 @@ std::optional<Schedule> schedule_in(const Scheme& scheme, const PipelineShape& s
 
 }  // namespace
 
+// Those that place stages so by themselves come first, so that of equally fast ones they are named.
 std::vector<NamedSchedule> built_in_schedules(const PipelineShape& shape) {
   const int workers = shape.workers_per_replica();
   const int chunks = (shape.stages + workers - 1) / workers;
-  std::vector<NamedSchedule> all;
+  std::vector<NamedSchedule> all, told;
   for (const std::string& name : Registry<Scheme>::instance().names()) {
     const auto scheme = made(*Registry<Scheme>::instance().find(name), chunks);
     if (!scheme) continue;
-    if (auto schedule = schedule_in(*scheme, shape)) all.push_back({name, *std::move(schedule)});
+    if (auto schedule = schedule_in(*scheme, shape))
+      (places_so(*scheme, shape) ? all : told).push_back({name, *std::move(schedule)});
   }
+  std::ranges::move(told, std::back_inserter(all));
   return all;
 }
 

@@ -15,7 +15,9 @@ struct NamedSchedule {
 };
 
 /// The schedules of all registered schemes with their default options that can run in this shape,
-/// with as many chunks as its placement has stages on a worker. Without those that read a file.
+/// also those that would place stages elsewhere if nobody told them, with as many chunks as its
+/// placement has stages on a worker; first those that place them so by themselves. Without those
+/// that read a file.
 std::vector<NamedSchedule> built_in_schedules(const PipelineShape& shape);
 
 }  // namespace pipewright

@@ -67,32 +67,134 @@ int oldest_weights(const Schedule& schedule) {
 /// Fewer changes than by default, so that tests take little time.
 const SynthesisSettings kShort{.tries = 20000, .exact_steps = 20000};
 
-TEST(ScheduleSearch, IsNoSlowerThanAnySchemeWithinTheSameLimitsOnFiftyRandomTables) {
-  for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    const RandomStream random(seed, "shape");
-    const int stages = 2 + static_cast<int>(random.below(0, 4));
-    const int microbatches = 1 + static_cast<int>(random.below(1, 9));
-    const int live = 1 + static_cast<int>(random.below(2, 8));
-    const PipelineShape shape = straight(stages, microbatches, kMinibatches);
-    const std::vector<StageCost> costs = random_costs(stages, seed);
-    const Hardware hardware = ideal_hardware(stages);
-    const SearchedSchedule found =
-        search_schedule(shape, costs, hardware, {.live = static_cast<double>(live)}, kShort);
-    validate(found.schedule);
-    EXPECT_LE(held_by(found.schedule), as_size(live)) << seed;
-    EXPECT_EQ(oldest_weights(found.schedule), 0) << seed;
-    const double seconds = simulate(found.schedule, costs, hardware).seconds_per_minibatch();
-    const double rounding = seconds * tolerance::rounded64(10000);  // sums of fewer passes
-    EXPECT_TRUE(found.pace.repeats) << seed;
-    EXPECT_NEAR(seconds, found.pace.seconds, rounding) << seed;
-    EXPECT_GE(seconds, found.bound.seconds - rounding) << seed;
-    for (const char* name : {"gpipe", "model_parallel", "one_f_one_b", "zb_h1", "zb_h2"}) {
-      const Schedule other = schedule_of(name, "{}", shape);
-      if (held_by(other) > as_size(live)) continue;
-      EXPECT_LE(seconds, simulate(other, costs, hardware).seconds_per_minibatch() + rounding)
-          << seed << " " << name;
+/// A pipeline whose stages cost and send unlike amounts, and how much a schedule may use of it.
+struct RandomTask {
+  PipelineShape shape;
+  std::vector<StageCost> costs;
+  Hardware hardware;
+  ScheduleLimits limits;
+};
+
+enum class Lie { Straight, V, Loop };
+
+RandomTask random_task(std::uint64_t seed, Lie lie, int staleness) {
+  const RandomStream random(seed, "task");
+  const int workers = 2 + static_cast<int>(random.below(0, lie == Lie::Straight ? 4 : 3));
+  const int chunks = lie == Lie::Straight ? 1 : 2, stages = chunks * workers;
+  RandomTask task{
+      .shape = straight(stages, 1 + static_cast<int>(random.below(1, staleness > 0 ? 3 : 9)),
+                        kMinibatches),
+      .costs = random_costs(stages, seed),
+      .hardware = ideal_hardware(workers),
+      .limits = {.staleness = staleness}};
+  for (int stage = 0; lie != Lie::Straight && stage < stages; ++stage)
+    task.shape.placement.push_back(stage < workers ? stage
+                                   : lie == Lie::V ? stages - 1 - stage
+                                                   : stage - workers);
+  for (std::size_t stage = 0; stage < task.costs.size(); ++stage) {
+    StageCost& cost = task.costs[stage];
+    cost.parameter_bytes = 50 + static_cast<std::int64_t>(random.below(100 + stage, 100));
+    cost.activation_bytes = 10 + static_cast<std::int64_t>(random.below(200 + stage, 20));
+    cost.output_bytes = 5 + static_cast<std::int64_t>(random.below(300 + stage, 10));
+    if (stage > 0) cost.input_bytes = task.costs[stage - 1].output_bytes;
+    cost.peak_bytes = static_cast<std::int64_t>(random.below(400 + stage, 10));
+  }
+  if (random.below(2, 2) == 1)  // messages take up to a second
+    task.hardware.within = {.latency = 0.25 * random.uniform(3), .bandwidth = 20};
+  if (random.below(4, 2) == 1)
+    task.limits.live = static_cast<double>(chunks + static_cast<int>(random.below(5, 8)));
+  else  // weights, gradients and some micro-batches
+    task.limits.memory.assign(as_size(workers),
+                              chunks * (250 + 40 * static_cast<int>(random.below(6, 8))));
+  return task;
+}
+
+/// The schemes that can run in the shape, with default options and with as many chunks as it has,
+/// each as it is simulated without the search; without those that do other mathematics than plain
+/// forwards and backwards of one loss.
+std::vector<std::pair<std::string, Schedule>> schemes_in(const PipelineShape& shape) {
+  std::vector<std::pair<std::string, Schedule>> all;
+  for (const std::string& name : Registry<Scheme>::instance().names()) {
+    if (name == "csv_schedule") continue;
+    const bool chunks = std::ranges::any_of(
+        declared_options(name), [](const OptionInfo& info) { return info.name == "chunks"; });
+    const int each = shape.stages / shape.workers();
+    try {
+      Schedule schedule = schedule_of(name, chunks ? concat("{chunks: ", each, "}") : "{}", shape);
+      validate(schedule);
+      bool plain = true;
+      for (const auto& actions : schedule.workers)
+        for (const Action& action : actions)
+          plain = plain && action.weights.ahead == 0 && action.kind != ActionKind::Head &&
+                  action.kind != ActionKind::Recompute &&
+                  (!is_backward(action.kind) || action.loss == shape.stages - 1);
+      for (int stage = 0; stage < shape.stages; ++stage)
+        plain = plain && schedule.shape.worker_of(stage, 0) == shape.worker_of(stage, 0);
+      if (plain) all.emplace_back(name, std::move(schedule));
+    } catch (const Error&) {  // not in this shape
     }
   }
+  return all;
+}
+
+/// How long a mini-batch takes in the middle half of the schedule; nothing where it does not keep
+/// to the limits.
+std::optional<double> seconds_within(const RandomTask& task, const Schedule& schedule) {
+  if (static_cast<double>(held_by(schedule)) > task.limits.live ||
+      oldest_weights(schedule) > task.limits.staleness)
+    return {};
+  const Simulation simulation = simulate(schedule, task.costs, task.hardware);
+  for (std::size_t w = 0; w < task.limits.memory.size(); ++w)
+    if (simulation.workers[w].peak.total() > task.limits.memory[w]) return {};
+  return simulation.seconds_per_minibatch();
+}
+
+/// Where mini-batches overlap they end in bunches, of which the middle half of a simulation may
+/// have one too many; the pace that the search tells is then the longer of both.
+TEST(ScheduleSearch, IsNoSlowerThanAnySchemeWithinTheSameLimitsOnFiftyRandomTables) {
+  const SynthesisSettings few{.tries = 2000, .exact_steps = 2000};
+  std::map<std::string, int> compared;
+  int refused = 0;
+  const auto compare = [&](std::uint64_t seed, Lie lie, int staleness) {
+    const RandomTask task = random_task(seed, lie, staleness);
+    const auto others = schemes_in(task.shape);
+    const std::string which =
+        concat("seed ", seed, ", placement ", static_cast<int>(lie), ", staleness ", staleness);
+    SearchedSchedule found;
+    try {
+      found = search_schedule(task.shape, task.costs, task.hardware, task.limits, few);
+    } catch (const Error& error) {  // no room
+      EXPECT_EQ(error.kind(), ErrorKind::Experiment) << error.what();
+      for (const auto& [name, other] : others)
+        EXPECT_FALSE(seconds_within(task, other)) << which << ": there is room for " << name;
+      ++refused;
+      return;
+    }
+    validate(found.schedule);
+    const auto seconds = seconds_within(task, found.schedule);
+    ASSERT_TRUE(seconds) << which << ": does not keep to the limits";
+    const double rounding = *seconds * tolerance::rounded64(10000);  // sums of fewer passes
+    EXPECT_GE(found.pace.seconds, found.bound.seconds - rounding) << which;
+    if (staleness == 0) {
+      EXPECT_TRUE(found.pace.repeats) << which;
+      EXPECT_NEAR(*seconds, found.pace.seconds, rounding) << which;
+    }
+    for (const auto& [name, other] : others)
+      if (const auto its = seconds_within(task, other)) {
+        EXPECT_LE(*seconds, *its + rounding) << which << ": " << name;
+        ++compared[name];
+      }
+  };
+  constexpr std::array kLies{Lie::Straight, Lie::V, Lie::Loop};
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    for (const Lie lie : kLies) compare(seed, lie, 0);
+    compare(seed, kLies[seed % 3], 1 + static_cast<int>(seed % 4));
+  }
+  EXPECT_GT(refused, 0);
+  for (const char* name :
+       {"gpipe", "model_parallel", "one_f_one_b", "zb_h1", "zb_h2", "zb_v", "v_half", "v_min",
+        "hanayo", "dualpipe_v", "interleaved", "pipedream", "pipedream_2bw", "paci"})
+    EXPECT_GT(compared[name], 0) << name;
 }
 
 /// What a CSV file of the schedule says, as csv_schedule reads it.
@@ -185,13 +287,7 @@ TEST(ScheduleSearch, LeavesOutWhatStopsWhereMessagesAreTakenInOrder) {
   EXPECT_EQ(looped.built_in, "interleaved");
   EXPECT_NO_THROW(simulate(looped.schedule, alike(4, 1, 1, 1), hardware));
   EXPECT_EQ(searched(8, {0, 1, 1, 0}, 5).built_in, "dualpipe_v") << "of all of a V";
-  try {
-    searched(8, {0, 1, 1, 0}, 3);
-    FAIL() << "all that is tried stops";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::Schedule);
-    EXPECT_NE(std::string(error.what()).find("deadlock: "), std::string::npos) << error.what();
-  }
+  EXPECT_EQ(searched(8, {0, 1, 1, 0}, 3).from, "model_parallel") << "all others stop";
 }
 
 TEST(ScheduleSearch, RefusesPipelinesThatAreTooLarge) {

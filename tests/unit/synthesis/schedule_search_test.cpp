@@ -197,6 +197,27 @@ TEST(ScheduleSearch, IsNoSlowerThanAnySchemeWithinTheSameLimitsOnFiftyRandomTabl
     EXPECT_GT(compared[name], 0) << name;
 }
 
+/// It is asked now and then whether time is up: after so many changes of orders, not so many
+/// seconds. When it is, the search ends at once with what it has, which is near the bound already.
+TEST(ScheduleSearch, EndsWhenItIsToldWithAnOrderOfEightWorkersAnd32MicroBatches) {
+  const PipelineShape shape = straight(8, 32, kMinibatches);
+  const Hardware hardware = ideal_hardware(8);
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    const std::vector<StageCost> costs = random_costs(8, seed);
+    constexpr int kAnswers = 100;
+    int asked = 0;
+    SynthesisSettings settings;
+    settings.stop = [&] { return ++asked > kAnswers; };
+    const SearchedSchedule found = search_schedule(shape, costs, hardware, {.live = 8}, settings);
+    EXPECT_GT(asked, kAnswers) << seed << ": ended by itself";
+    EXPECT_LE(asked, kAnswers + 10) << seed;
+    EXPECT_LE(held_by(found.schedule), 8U) << seed;
+    EXPECT_TRUE(found.pace.repeats) << seed;
+    EXPECT_LE(found.gap(), 0.12) << seed;
+    EXPECT_LE(found.pace.seconds, found.built_in_seconds) << seed;
+  }
+}
+
 /// What a CSV file of the schedule says, as csv_schedule reads it.
 Schedule of_list(const Schedule& schedule) {
   return read_action_list(render_csv(schedule), "order.csv").schedule;

@@ -197,7 +197,7 @@ MUTANTS = [
            "const std::int64_t steps = 2 * (replicas - 1);", "const std::int64_t steps = replicas - 1;",
            "core_tests", "*Simulat*:*Network*:*Clock*"),
     Mutant("a fused pair saves a part of its longer half", "core/simulation/simulate_clock.cpp",
-           "hardware_.overlap * std::min(seconds, second)", "hardware_.overlap * std::max(seconds, second)",
+           "hardware_.overlap * std::min(first, second)", "hardware_.overlap * std::max(first, second)",
            "core_tests", "*Simulat*:DualPipe*:Hardware*"),
     # synthesis
     Mutant("a bound lets a worker wait for the fill and not for the drain", "core/synthesis/pace_bound.cpp",

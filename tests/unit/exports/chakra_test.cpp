@@ -95,7 +95,18 @@ struct Node {
   std::string name;
   int type = 0;
   std::set<std::uint64_t> after;
+  std::uint64_t micros = 0, tag = 0;
 };
+
+/// The number of the attribute `name` if that is the attribute, else what stands there.
+std::uint64_t number_if(const std::string& name, std::string_view attribute, std::uint64_t before) {
+  bool is = false;
+  for (ProtocolFields fields(attribute); fields.next();) {
+    if (fields.field() == 1) is = fields.bytes() == name;
+    if (is && fields.field() == 7) return fields.number();
+  }
+  return before;
+}
 
 /// The nodes of a trace by number.
 std::map<std::uint64_t, Node> nodes_of(const std::string& trace) {
@@ -119,6 +130,8 @@ std::map<std::uint64_t, Node> nodes_of(const std::string& trace) {
       if (fields.field() == 1) id = fields.number();
       if (fields.field() == 2) node.name = fields.bytes();
       if (fields.field() == 3) node.type = static_cast<int>(fields.number());
+      if (fields.field() == 7) node.micros = fields.number();
+      if (fields.field() == 10) node.tag = number_if("comm_tag", fields.bytes(), node.tag);
       if (fields.field() == 5)
         for (const char each : fields.bytes()) node.after.insert(static_cast<std::uint64_t>(each));
     }
@@ -154,6 +167,33 @@ TEST(Chakra, ReplicasMeetInASumBehindTheirEncoding) {
   EXPECT_EQ(named(nodes, "0R0, second sum").after, (std::set{number_of(nodes, "0R0")}));
   EXPECT_EQ(named(nodes, "0U0").after, (std::set{number_of(nodes, "0R0, second sum")}));
   EXPECT_EQ(chakra_groups(one_message().schedule), "") << "one replica sums with nobody";
+}
+
+TEST(Chakra, EveryMessageHasATagOfItsOwn) {
+  const Simulated simulated = simulated_of(
+      pipeline_schedule({.stages = 3, .microbatches = 3}, {.flush = true}), equal_costs(3));
+  std::multiset<std::uint64_t> sent, received;
+  for (int worker = 0; worker < 3; ++worker)
+    for (const auto& [id, node] : nodes_of(simulated.trace(worker))) {
+      if (node.type == 5) sent.insert(node.tag);
+      if (node.type == 6) received.insert(node.tag);
+    }
+  EXPECT_EQ(sent.size(), 12U) << "two edges, there and back";
+  EXPECT_EQ(std::set(sent.begin(), sent.end()).size(), sent.size());
+  EXPECT_EQ(sent, received);
+}
+
+TEST(Chakra, AFusedPairTakesItsTimeOnce) {
+  const PipelineShape shape{.stages = 4, .microbatches = 4, .placement = v_placement(4)};
+  const Simulated simulated = simulated_of(dual_pipe_schedule(shape), equal_costs(4));
+  for (int worker = 0; worker < 2; ++worker) {
+    std::uint64_t micros = 0;
+    for (const auto& [id, node] : nodes_of(simulated.trace(worker))) micros += node.micros;
+    const Simulation& simulation = simulated.simulation;
+    EXPECT_DOUBLE_EQ(
+        static_cast<double>(micros) * 1e-6,
+        simulation.makespan - simulation.workers[static_cast<std::size_t>(worker)].idle);
+  }
 }
 
 TEST(Chakra, SendsThatBlockComeBeforeTheNextAction) {

@@ -121,6 +121,17 @@ TEST(Dependencies, InputsAreDerivedNotWritten) {
   EXPECT_EQ(index.input_of(schedule.workers[0][2]), kNowhere) << "an update waits for nothing";
 }
 
+TEST(Dependencies, AFusedPairIsAForwardBesideABackwardOfAnotherPass) {
+  const Action forward{.kind = ActionKind::Forward, .microbatch = 1, .with_next = true};
+  Action backward{.kind = ActionKind::Backward, .microbatch = 1};
+  EXPECT_FALSE(is_fused_pair({forward, backward}, 0)) << "its own";
+  backward.microbatch = 0;
+  EXPECT_TRUE(is_fused_pair({forward, backward}, 0));
+  EXPECT_FALSE(is_fused_pair({forward, forward}, 0));
+  EXPECT_FALSE(is_fused_pair({forward}, 0)) << "nothing is next";
+  EXPECT_FALSE(is_fused_pair({backward, backward}, 0)) << "it says nothing of the next";
+}
+
 TEST(ActionName, SaysStageKindMiniBatchAndWhatElseMatters) {
   EXPECT_EQ(action_name({.stage = 2, .minibatch = 17}), "2F17");
   EXPECT_EQ(action_name({.kind = ActionKind::Backward, .minibatch = 3, .microbatch = 1}, 4),

@@ -10,7 +10,9 @@ import harness
 import skips
 from harness import CNN, changed
 
-ZBV = pathlib.Path(__file__).resolve().parents[1] / "golden/schedule/pytorch_zbv.csv"
+GOLDEN = pathlib.Path(__file__).resolve().parents[1] / "golden/schedule"
+ZBV = GOLDEN / "pytorch_zbv.csv"
+DUALPIPEV = GOLDEN / "pytorch_dualpipev.csv"
 
 # Every scheme in the shapes in which it differs from the others.
 CASES = {
@@ -148,6 +150,15 @@ class Executions(SameBytes):
     def test_all_executions_agree_for_a_scheme_of_each_kind(self):
         for name in KINDS:
             self.check(name, changed(CNN, CASES[name]), skips.with_mpi(["threads"], "executions"))
+
+    def test_all_executions_agree_on_pytorchs_overlapped_passes(self):
+        """A training performs them in turn, as of the scheme that has the same order."""
+        shape = {"pipeline.stages": 4, "pipeline.microbatches": 4}
+        self.assertIn("OVERLAP_F_B", DUALPIPEV.read_text())
+        of_file = changed(CNN, {"scheme": {"name": "csv_schedule", "file": str(DUALPIPEV)}, **shape})
+        self.check("overlapped", of_file, skips.with_mpi(["threads"], "executions"))
+        of_scheme = changed(CNN, {"scheme": {"name": "dualpipe_v"}, **shape})
+        self.assert_same_weights(self.train(of_file, "of_file"), self.train(of_scheme, "of_scheme"))
 
     def test_all_executions_agree_on_defects_of_published_code(self):
         for title, changes in DEFECTS.items():

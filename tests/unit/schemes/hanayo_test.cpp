@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
+#include <vector>
 
+#include "core/base/as_size.h"
 #include "core/cost/cost_table.h"
 #include "core/schedule/validate.h"
 #include "core/simulation/simulate.h"
@@ -24,6 +28,69 @@ Simulation waves_of(int workers, int waves, int microbatches) {
   std::vector<StageCost> costs = equal_costs(shape.stages);
   for (StageCost& stage : costs) stage.activation_bytes = 1;
   return simulate(schedule, costs, ideal_hardware(workers));
+}
+
+/// When all is done if at every full second each worker that is free takes, of all passes whose
+/// input is there, the backward of the oldest micro-batch, else the forward of the farthest stage.
+int listed_makespan(int workers, int waves, int microbatches) {
+  struct Task {
+    bool back;
+    int stage, microbatch;
+    auto operator<=>(const Task&) const = default;
+  };
+  const int last = 2 * workers * waves - 1;
+  std::vector<std::vector<Task>> left(as_size(workers));
+  for (int stage = 0; stage <= last; ++stage)
+    for (int m = 0; m < microbatches; ++m)
+      for (const bool back : {false, true}) {
+        const int place = stage % (2 * workers);
+        left[as_size(std::min(place, 2 * workers - 1 - place))].push_back({back, stage, m});
+      }
+  std::map<Task, int> ends;
+  const auto ready = [&](const Task& task, int now) {
+    if (!task.back && task.stage == 0) return true;
+    const Task before = !task.back          ? Task{false, task.stage - 1, task.microbatch}
+                        : task.stage < last ? Task{true, task.stage + 1, task.microbatch}
+                                            : Task{false, last, task.microbatch};
+    const auto end = ends.find(before);
+    return end != ends.end() && end->second <= now;
+  };
+  const auto rank = [](const Task& task) {  // the least is taken
+    return task.back ? std::tuple(0, task.microbatch, 0)
+                     : std::tuple(1, -task.stage, task.microbatch);
+  };
+  std::vector<int> free(as_size(workers), 0);
+  for (int now = 0; std::ranges::any_of(left, [](const auto& tasks) { return !tasks.empty(); });
+       ++now)
+    for (std::size_t w = 0; w < left.size(); ++w) {
+      if (free[w] > now) continue;
+      auto best = left[w].end();
+      for (auto task = left[w].begin(); task != left[w].end(); ++task)
+        if (ready(*task, now) && (best == left[w].end() || rank(*task) < rank(*best))) best = task;
+      if (best == left[w].end()) continue;
+      ends[*best] = free[w] = now + (best->back ? 2 : 1);
+      left[w].erase(best);
+    }
+  return std::ranges::max(free);
+}
+
+TEST(Hanayo, TakesAsLongAsAListOfPassesThatAreReady) {
+  for (int p = 1; p <= 8; ++p)
+    for (int w = 1; w <= 3; ++w)
+      for (const int m : {1, p, 2 * p + 1})
+        EXPECT_EQ(waves_of(p, w, m).makespan, listed_makespan(p, w, m))
+            << p << " workers, " << w << " waves, " << m << " micro-batches";
+}
+
+/// 6pW s of work of each worker and 4(p−1) s of fill and drain, as with one wave; up to two
+/// forwards more where several waves of four or more workers cross.
+TEST(Hanayo, OfSeveralWavesIdlesForFourForwardsOfEachOtherWorkerAndAtMostTwoMore) {
+  for (const int w : {2, 3})
+    for (int p = 1; p <= 8; ++p) {
+      const double more = waves_of(p, w, p).makespan - (6 * p * w + 4 * (p - 1));
+      EXPECT_GE(more, 0) << p << " " << w;
+      EXPECT_LE(more, p <= 3 ? 0 : 2) << p << " " << w;
+    }
 }
 
 TEST(Hanayo, PlacesStagesInWaves) {

@@ -15,6 +15,8 @@ import harness
 import skips
 from harness import DATA_DIR, SOURCE_DIR
 
+ARCHIVES = {"C": "aclImdb/aclImdb_10k.tar.gz"}  # data that lie packed in that folder
+
 
 def csv_rows(path):
     with open(path, newline="", encoding="utf-8") as file:
@@ -29,10 +31,12 @@ class StudyRows(harness.EndToEnd):
 
     def first_loss(self, task, row):
         """Begins the run of that row and returns the loss of its first epoch."""
-        point = f"{row['label']} stages {row['pipeline.stages']} seed {row['train.seed']}"
+        varied = (("pipeline.stages", "stages"), ("optimizer.lr", "lr"), ("train.seed", "seed"))
+        point = " ".join([row["label"], *(f"{word} {row[key]}" for key, word in varied if row.get(key))])
+        archive = [f"--set=dataset.root={DATA_DIR / ARCHIVES[task['task']]}"] if task["task"] in ARCHIVES else []
         out = f"task-{task['task']}"
         process = self.start("run", SOURCE_DIR / task["file"], "--profile", task["profile"], "--point", point,
-                             "--set", "train.checkpoint.every=1", "--out", out, "--quiet",  # it writes epochs.csv, too
+                             "--set", "train.checkpoint.every=1", "--out", out, "--quiet", *archive,  # it writes epochs.csv, too
                              environment={"PIPEWRIGHT_DATA": str(DATA_DIR), "OMP_NUM_THREADS": "1"})
         epochs = self.folder / out / "epochs.csv"
         self.wait_until(lambda: epochs.exists() and csv_rows(epochs), process)

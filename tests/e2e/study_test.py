@@ -241,13 +241,13 @@ class Decisions(unittest.TestCase):
 
     def test_holm_goes_over_the_primary_claims_of_all_files_run_or_not(self):
         def task(file, **ps):
-            claims = [{"say": f"{id}: so", "tests": [{"kind": "less", "p": p}]} for id, p in ps.items()]
+            claims = [{"say": f"{id}: so", "tests": [{"kind": "less", "p": p, "p_holm": p}]} for id, p in ps.items()]
             return SimpleNamespace(file=file, results={"claims": claims})
 
         tasks = [task("a.yaml", P1=0.02, S1=0.001), task("b.yaml", P2=None, P3=0.01)]
         adjusted = {claim.id: claim.adjusted for claim in verdicts.claims_of(tasks, ["P1", "P2", "P3"])}
-        # Three primary claims, of which one has not run: 0.01 × 3 and 0.02 × 2; the secondary one is not corrected.
-        self.assertIsNone(adjusted.pop("S1"))
+        # Three primary claims, of which one has not run: 0.01 × 3 and 0.02 × 2; the secondary one is corrected in its file alone.
+        self.assertEqual(0.001, adjusted.pop("S1"))
         for id, by_hand in (("P1", 0.04), ("P2", 1.0), ("P3", 0.03)):
             self.assertAlmostEqual(adjusted[id], by_hand, delta=1e-15)
 

@@ -33,7 +33,7 @@ class Claim:
     say: str
     test: dict  # a member of `tests` of the program's JSON
     primary: bool
-    adjusted: float = None  # p after Holm's correction over all primary claims
+    adjusted: float = None  # p after Holm's correction: over all primary claims, or over those of the file
 
     @property
     def run(self):
@@ -77,7 +77,8 @@ def claims_of(tasks, primary):
                     f"lacking {', '.join(sorted(lacking)) or 'none'}, several {', '.join(sorted(twice)) or 'none'}")
     ps = {claim.id: claim.test["p"] if claim.run else 1.0 for claim in found if claim.primary}
     adjusted = dict(zip(ps, holm(list(ps.values())), strict=True))
-    return [Claim(**(vars(claim) | {"adjusted": adjusted.get(claim.id)})) for claim in found]
+    return [Claim(**(vars(claim) | {"adjusted": adjusted.get(claim.id, claim.test.get("p_holm"))}))
+            for claim in found]
 
 
 def claims_of_task(task, primary):

@@ -62,23 +62,31 @@ class Text final : public Dataset {
   }
 
   void open(const DatasetRequest&) override {
-    std::filesystem::path train = train_, test = test_;
-    if (train.empty()) std::tie(train, test) = known_files();
-    std::string text = read_text(train, kTextOrigin), end;
-    if (test.empty()) {
-      end = text.substr(cut(text));
-      text.resize(text.size() - end.size());
-      test = train;
-    } else {
-      end = read_text(test, kTextOrigin);
-    }
+    const auto [train, test] = train_.empty() ? known_files() : std::pair(train_, test_);
+    std::string text = read_text(train, kTextOrigin);
+    const std::string end = test.empty() ? text.substr(cut(text)) : read_text(test, kTextOrigin);
+    if (test.empty()) text.resize(text.size() - end.size());
     const TextTokenizer tokenizer = tokenizer_for(text);
     vocabulary_ = tokenizer.vocabulary;
     tokens_[0] = checked(tokenizer.encode(text), train, "training");
-    tokens_[1] = checked(tokenizer.encode(end), test, "test");
+    tokens_[1] = checked(tokenizer.encode(end), test.empty() ? train : test, "test");
   }
 
-  SampleForm form(bool /*real_targets*/) const override { return {.shape = sample_shape()}; }
+  /// The vocabulary is known where the files are there that it comes from.
+  SampleForm form(bool /*real_targets*/) const override {
+    SampleForm form{.shape = sample_shape()};
+    std::string text;
+    if (tokenizer_ == "characters" || tokenizer_ == "words") {
+      const auto [train, test] = train_.empty() ? files_there() : std::pair(train_, test_);
+      if (train.empty() || !text_is_there(train)) return form;
+      text = read_text(train, kTextOrigin);
+      if (test.empty()) text.resize(cut(text));
+    } else if (tokenizer_ == "bpe" && !std::filesystem::exists(bpe_)) {
+      return form;
+    }
+    form.classes = form.vocabulary = tokenizer_for(text).vocabulary;
+    return form;
+  }
 
   std::int64_t size(Split split) const override {
     return (static_cast<std::int64_t>(tokens(split).size()) - 1) / length_;
@@ -110,10 +118,18 @@ class Text final : public Dataset {
     return tokens_[static_cast<std::size_t>(split)];
   }
 
-  std::pair<std::filesystem::path, std::filesystem::path> known_files() const {
+  using Files = std::pair<std::filesystem::path, std::filesystem::path>;  // training, test
+
+  /// The first known files in the folder; empty paths if there are none.
+  Files files_there() const {
     for (const auto& [train, test] : kKnownNames)
       if (text_is_there(root_ / train))
         return {root_ / train, *test == '\0' ? std::filesystem::path() : root_ / test};
+    return {};
+  }
+
+  Files known_files() const {
+    if (Files files = files_there(); !files.first.empty()) return files;
     throw Error(ErrorKind::Data,
                 concat("holds none of wiki.train.tokens, train.txt and input.txt, plain or gzipped "
                        "(.gz). It is ",

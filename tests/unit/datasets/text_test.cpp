@@ -59,6 +59,26 @@ TEST_F(RunningText, NumbersTheCharactersOfTheTrainingText) {
   EXPECT_EQ(x_of(*data, Split::Test), (Integers{1, 4, 0, 3}));
 }
 
+TEST_F(RunningText, KnowsItsVocabularyBeforeItIsOpened) {
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += i == 28 ? "cd " : "ab ";  // "cd" is in the test half
+  put(folder_ / "input.txt", text);
+  const auto form = [&](const std::string& options) {
+    const SampleForm of = make_dataset("text", "{root: " + path("") + options + "}")->form(false);
+    EXPECT_EQ(of.classes, of.vocabulary) << options;
+    return of.vocabulary;
+  };
+  for (const std::string options :
+       {"", ", test_share: 0.5", ", tokenizer: words", ", tokenizer: bytes"})
+    EXPECT_EQ(form(options + ", tokens: 1"),
+              opened("root: " + path("") + options + ", tokens: 1")->vocabulary())
+        << options;
+  EXPECT_EQ(form(""), 6);  // unknown, space, a to d
+  EXPECT_EQ(form(", test_share: 0.5"), 4);
+  EXPECT_EQ(form(", tokenizer: bpe, bpe: " + path("none")), 0);
+  EXPECT_EQ(make_dataset("text", "{root: " + path("none") + "}")->form(false).vocabulary, 0);
+}
+
 // the 3 times, <eos> 2, b and cat once, b first
 TEST_F(RunningText, NumbersTheWordsByTheirFrequency) {
   put(folder_ / "a", "the b the\n cat\tthe <unk>");

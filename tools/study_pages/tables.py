@@ -87,7 +87,8 @@ def verdicts(claims):
     return markdown(header, [verdict_row(claim) for claim in claims], left=3) + (
         "\n\nEffect: mean paired difference. Interval: Student's t, 90 % where the claim is that two are as good. "
         "Holm: p corrected over all primary claims, of which those that have not run count with 1, and that of a "
-        "secondary claim over those of its file. Signs: exact sign-flip p. What could be told: with 80 % probability, before the correction.")
+        "secondary claim over those of its file. Signs: exact sign-flip p. What could be told: with 80 % probability, "
+        "before the correction.")
 
 
 def interval(test):

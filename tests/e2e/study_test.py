@@ -188,6 +188,27 @@ class Pages(StudyTest):
         effect = statistics.mean(self.accuracies("predicted", 3)) - statistics.mean(values)
         self.assertIn(f"| prediction helps | {effect:+.2f} |", text)
 
+    def test_of_a_claim_about_how_runs_end_it_says_how_many_do_so(self):
+        stale = {"label": "stale", "pipeline.stages": 3}
+        ends = [{"say": "S1: it ends", "finishes": [stale]}, {"say": "S2: it does not", "diverges": [stale]}]
+        self.write("experiments/s.yaml", changed(EXPERIMENT, {"claims": EXPERIMENT["claims"] + ends}))
+        rows = self.rows()
+        self.page.write_text("<!-- verdicts: S1 S2 -->\n<!-- end -->\n")
+        self.study()
+        self.assertRegex(self.page.read_text(), r"\| S1 .* it ends: stale, stages 3 (\|  ){6}\| not run yet \|")
+        self.keep(rows)
+        self.study()
+        # All of three: the share s with s^3 = 0.025 is 0.292.
+        self.assertIn("| 3 finished | 29 … 100 % (95 %) |  |  |  | 3 | holds |", self.page.read_text())
+        self.assertIn("| 0 diverged | 0 … 71 % (95 %) |  |  |  | 3 | does not hold |", self.page.read_text())
+        of_cell = [row for row in rows if row["label"] == "stale" and row["pipeline.stages"] == "3"]
+        of_cell[1].update(state="diverged", why="loss is not finite in mini-batch 3")
+        self.keep(rows)
+        self.study()
+        # One of three, from (1 − s)^3 = 0.975 to that in which at most one does so with 2.5 %: 0.0084 and 0.906.
+        self.assertIn("| 2 finished | 9 … 99 % (95 %) |  |  |  | 3 | does not hold |", self.page.read_text())
+        self.assertIn("| 1 diverged | 1 … 91 % (95 %) |  |  |  | 3 | does not hold |", self.page.read_text())
+
     def test_rows_of_other_settings_are_told(self):
         self.keep(self.rows(lambda row: row.update(digest=row["digest"][::-1]) if row["train.seed"] == "1" else None))
         told = r"^5 rows of experiments/results/s\.csv are of no run of this file .* left out$"
@@ -221,7 +242,7 @@ class Pages(StudyTest):
         self.write("docs/study/protocol.md", PROTOCOL)
         for claim, said in (
             ({"say": "help", "less": [{"label": "reference"}] * 2}, r"s\.yaml: a claim says 'help'; expected its id"),
-            ({"say": "S1: ends", "finishes": [{"label": "reference"}]}, r"s\.yaml: the claim S1 compares no means"),
+            ({"say": "P1: ends", "finishes": [{"label": "reference"}]}, r"s\.yaml: the claim P1 compares no means"),
         ):
             with self.subTest(said):
                 self.write("experiments/s.yaml", changed(EXPERIMENT, {"claims": [claim]}))
@@ -241,8 +262,8 @@ class Decisions(unittest.TestCase):
 
     def test_holm_goes_over_the_primary_claims_of_all_files_run_or_not(self):
         def task(file, **ps):
-            claims = [{"say": f"{id}: so", "tests": [{"kind": "less", "p": p, "p_holm": p}]} for id, p in ps.items()]
-            return SimpleNamespace(file=file, results={"claims": claims})
+            claims = [(f"{id}: so", [{"kind": "less", "p": p, "p_holm": p}]) for id, p in ps.items()]
+            return SimpleNamespace(file=file, claims=claims)
 
         tasks = [task("a.yaml", P1=0.02, S1=0.001), task("b.yaml", P2=None, P3=0.01)]
         adjusted = {claim.id: claim.adjusted for claim in verdicts.claims_of(tasks, ["P1", "P2", "P3"])}
@@ -326,6 +347,16 @@ class Machines(StudyTest):
         better = front.Point(cell("as fast", 4, 0.898), "4", 2.01)  # hours within 1 % count as equal
         self.assertTrue(front.sentence(task, [close, better, reference]).startswith("take as fast in 4 stages: 2.01 "))
 
+    def test_a_task_without_a_whole_recipe_gives_no_advice(self):
+        self.write("docs/study/tasks.csv", TASKS + TASKS.splitlines()[1].replace("1000000", "").replace("A,digits", "B,one rate"))
+        self.write("experiments/s.yaml", changed(EXPERIMENT, {"claims": []}))
+        self.write("docs/study/protocol.md", "No claims.\n")
+        self.write("pair.yaml", MACHINE)
+        self.keep(self.rows())
+        self.page.write_text("<!-- advice: pair.yaml -->\n<!-- end -->\n")
+        self.study()
+        self.assertEqual(["- **digits**:"], re.findall(r"(?m)^- .*?:", self.page.read_text()))
+
     def test_a_simulated_point_belongs_to_the_cell_of_its_label_and_stages(self):
         two, four, any_stages = cell("a", 2, 0.5), cell("a", 4, 0.6), Cell("b", "vgg16", {}, None, None, 1)
         task = SimpleNamespace(id="A", cells=[two, four, any_stages])
@@ -402,7 +433,8 @@ class Pooling(unittest.TestCase):
                  "old": cell("old", 4, 0.5, values=dict.fromkeys(seeds, 0.5)),
                  "reference": cell("reference", 1, 0.5, deviation)}
         task = SimpleNamespace(id=str(number), title=f"task {number}", reference="reference", cell_named=cells.get)
-        test = {"of": "new", "minus": "old", "p": 0.1, "effect": effect, "interval": [effect, effect], "level": 0.95}
+        test = {"kind": "less", "of": "new", "minus": "old", "p": 0.1, "effect": effect, "interval": [effect, effect],
+                "level": 0.95}
         return verdicts.Claim(f"P{number}", task, "", test, True, 0.1)
 
     def test_is_of_four_tasks_or_more_of_one_sign(self):

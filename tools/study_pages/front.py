@@ -99,8 +99,9 @@ def hours(point):
 
 
 def advice(tasks, hardware):
-    """A sentence for each task: which scheme to take on that machine."""
-    return "\n".join(f"- **{task.title}**: {sentence(task, points_of(task, hardware))}" for task in tasks)
+    """A sentence for each task that has a whole recipe: which scheme to take on that machine."""
+    return "\n".join(f"- **{task.title}**: {sentence(task, points_of(task, hardware))}"
+                     for task in tasks if task.whole_samples)
 
 
 def sentence(task, points):

@@ -75,7 +75,7 @@ def runs(task):
 
 
 def verdict(claim):
-    if claim.verdict != CANNOT_BE_TOLD or claim.test["detectable_effect"] is None:
+    if claim.of_ends or claim.verdict != CANNOT_BE_TOLD or claim.test["detectable_effect"] is None:
         return claim.verdict
     effect = claim.test["detectable_effect"]
     return f"{claim.verdict}; {100 * effect:.2f} points could"
@@ -88,7 +88,8 @@ def verdicts(claims):
         "\n\nEffect: mean paired difference. Interval: Student's t, 90 % where the claim is that two are as good. "
         "Holm: p corrected over all primary claims, of which those that have not run count with 1, and that of a "
         "secondary claim over those of its file. Signs: exact sign-flip p. What could be told: with 80 % probability, "
-        "before the correction.")
+        "before the correction. Of a claim about how runs end: how many do so, and the share of all such runs for which "
+        "that speaks (Clopper and Pearson).")
 
 
 def interval(test):
@@ -99,11 +100,21 @@ def interval(test):
     return f"{low} … {high} ({100 * test['level']:.0f} %)"
 
 
+def ending(test):
+    """How many runs end as claimed, and which share of all runs may: the columns from the effect to the number of runs."""
+    low, high = (f"{100 * end:.0f}" for end in test["interval"])
+    done = "diverged" if test["kind"] == "diverges" else "finished"
+    return [f"{test['hits']} {done}", f"{low} … {high} % ({100 * test['level']:.0f} %)", "", "", "", str(test["n"])]
+
+
 def verdict_row(claim):
-    first = [claim.id, claim.task.id, claim.say]
+    say = f"{claim.say}: {claim.test['of']}" if claim.of_ends else claim.say
+    first = [claim.id, claim.task.id, say]
     if claim.verdict == NOT_RUN:
         return [*first, *[""] * 6, NOT_RUN]
     test = claim.test
+    if claim.of_ends:
+        return [*first, *ending(test), claim.verdict]
     pairs = str(test["n_of"]) if test["paired"] else f"{test['n_of']} + {test['n_minus']}"
     return [*first, signed(test["effect"]), interval(test), small(test["p"]),
             small(claim.adjusted), small(test["p_sign_flips"]), pairs, verdict(claim)]

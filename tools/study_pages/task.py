@@ -14,6 +14,7 @@ from pathlib import Path
 from .markers import Wrong
 
 METRIC = "test_accuracy"
+ENDS = ("diverges", "finishes")  # kinds of claims about how runs end
 AS_IN_PROTOCOL = ("--set", f"table.metric={METRIC}", "--set", "table.epoch=last")  # of the table, and so of the claims
 PROGRAM = Path(__file__).resolve().parent.parent.parent / "build/pipewright"
 
@@ -132,8 +133,20 @@ class Task:
         return dict.fromkeys(row, "") | kept | {"state": "done", "why": "", "epochs": "1"} | metric
 
     @cached_property
+    def as_they_ended(self):
+        """The table of the rows as they are, in which diverged and failed runs have no accuracy."""
+        return self.table(as_csv(self.rows))[0]
+
+    @property
+    def claims(self):
+        """Of each claim its id and sentence and the program's tests: those of how runs end are of the rows as they are."""
+        for counted, ended in zip(self.results["claims"], self.as_they_ended["claims"], strict=True):
+            tests = zip(counted["tests"], ended["tests"], strict=True)
+            yield counted["say"], [of_end if of_end["kind"] in ENDS else test for test, of_end in tests]
+
+    @cached_property
     def cells(self):
-        failed = {self.key(each): each["failed"] for each in self.table(as_csv(self.rows))[0]["cells"]}
+        failed = {self.key(each): each["failed"] for each in self.as_they_ended["cells"]}
         return [self.cell(each, failed[self.key(each)]) for each in self.results["cells"] if each["metric"] == METRIC]
 
     @staticmethod

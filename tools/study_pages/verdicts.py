@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from .markers import Wrong
+from .task import ENDS
 
 LEVEL = 0.05
 HOLDS, DOES_NOT_HOLD, CANNOT_BE_TOLD, NOT_RUN = "holds", "does not hold", "cannot be told", "not run yet"
@@ -26,7 +27,7 @@ def holm(ps):
 
 @dataclass(frozen=True)
 class Claim:
-    """One comparison: that of a primary claim, or one of a secondary claim."""
+    """One comparison: that of a primary claim, or one of a secondary claim. Or, secondary, how the runs of a cell end."""
 
     id: str
     task: object
@@ -36,8 +37,12 @@ class Claim:
     adjusted: float = None  # p after Holm's correction: over all primary claims, or over those of the file
 
     @property
+    def of_ends(self):
+        return self.test["kind"] in ENDS
+
+    @property
     def run(self):
-        return self.test["p"] is not None
+        return None not in self.test["interval"] if self.of_ends else self.test["p"] is not None
 
     @property
     def verdict(self):
@@ -82,11 +87,11 @@ def claims_of(tasks, primary):
 
 
 def claims_of_task(task, primary):
-    for claim in task.results["claims"]:
-        id, colon, say = claim["say"].partition(": ")
+    for said, tests in task.claims:
+        id, colon, say = said.partition(": ")
         if not colon or not re.fullmatch(r"[A-Z]\d+", id):
-            raise Wrong(f"{task.file}: a claim says '{claim['say']}'; expected its id first, as in 'P1: …'")
-        for test in claim["tests"]:
-            if "p" not in test:
-                raise Wrong(f"{task.file}: the claim {id} compares no means; expected `less` or `close`")
+            raise Wrong(f"{task.file}: a claim says '{said}'; expected its id first, as in 'P1: …'")
+        for test in tests:
+            if test["kind"] in ENDS and id in primary:
+                raise Wrong(f"{task.file}: the claim {id} compares no means; expected `less` or `close` of a primary claim")
             yield Claim(id, task, say, test, id in primary)

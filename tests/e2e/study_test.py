@@ -209,6 +209,25 @@ class Pages(StudyTest):
         self.assertIn("| 2 finished | 9 … 99 % (95 %) |  |  |  | 3 | does not hold |", self.page.read_text())
         self.assertIn("| 1 diverged | 1 … 91 % (95 %) |  |  |  | 3 | does not hold |", self.page.read_text())
 
+    def test_a_repetition_is_decided_by_its_own_rows(self):
+        self.keep(self.rows())
+        self.page.write_text("<!-- again: P1 -->\n<!-- end -->\n")
+        self.assert_errors(self.study(code=2), r"page\.md:1: task A, of claim P1, has no repetition: `again` in tasks\.csv")
+        header, row = TASKS.splitlines()
+        self.write("docs/study/tasks.csv", f"{header},again\n{row},experiments/results/again.csv\n")
+        seeds = ["--set", f"sweep.grid.train.seed=[{','.join(map(str, range(101, 111)))}]"]
+        groups = [{"label": "stale", "pipeline.stages": 3}, {"label": "predicted", "pipeline.stages": 3}]
+        points = [point for point in EXPERIMENT["sweep"]["points"] if point["pipeline.stages"] == 3]
+        self.write("again.yaml", changed(EXPERIMENT, {"sweep.points": points, "claims": [{"say": "P1: so", "less": groups}]}))
+        self.pipewright("sweep", "again.yaml", *seeds, "--jobs", "2", "--out", "again")
+        self.pipewright("table", "again.yaml", *seeds, "--out", "again", "--keep", "experiments/results/again.csv")
+        self.study()
+        table = self.pipewright("table", "again.yaml", *seeds, "--out", "again", "--set", "table.epoch=last",
+                                "--format", "json").out
+        (test,) = harness.json.loads(table)["claims"][0]["tests"]
+        self.assertIn(f"| prediction helps | {100 * test['effect']:+.2f} |".replace("-", "−"), self.page.read_text())
+        self.assertIn("| 10 |", self.page.read_text())
+
     def test_rows_of_other_settings_are_told(self):
         self.keep(self.rows(lambda row: row.update(digest=row["digest"][::-1]) if row["train.seed"] == "1" else None))
         told = r"^5 rows of experiments/results/s\.csv are of no run of this file .* left out$"

@@ -11,7 +11,7 @@ from .front_figure import accuracy_by_hours
 from .markers import Wrong
 from .pooled import pooled
 from .task import Task
-from .verdicts import NOT_RUN, claims_of, primary_ids
+from .verdicts import NOT_RUN, claims_of, claims_of_task, primary_ids
 
 STAGES_CAPTION = "Means over seeds; bars, and the band of the reference, are sample standard deviations."
 HOURS_CAPTION = "Means over seeds, with the number of stages beside each; the line is the front."
@@ -28,6 +28,7 @@ class Study:
             "table": lambda words: tables.accuracies(self.task(words)),
             "runs": lambda words: tables.runs(self.task(words)),
             "verdicts": lambda words: tables.verdicts(self.named_claims(words)),
+            "again": lambda words: tables.verdicts(self.claims_again(words)),
             "value": self.value,
             "pooled": lambda words: pooled(self.named_claims(words)),
             "front": self.front,
@@ -58,6 +59,13 @@ class Study:
             if id not in known:
                 raise Wrong(f"there is no claim '{id}'; the experiment files have {', '.join(sorted(known))}")
         return [claim for id in words.split() for claim in self.claims if claim.id == id]
+
+    def claims_again(self, words):
+        """The claim with this id, of the rows of its task's repetition alone, which correct no other claim's p."""
+        (claim,) = self.named_claims(words)
+        if not claim.task.again_file:
+            raise Wrong(f"task {claim.task.id}, of claim {claim.id}, has no repetition: `again` in tasks.csv names no file")
+        return [again for again in claims_of_task(claim.task.again, primary=[]) if again.id == claim.id]
 
     def value(self, words):
         """One number in a sentence: "A | label, column", or "P1 effect", or "P1 verdict"."""

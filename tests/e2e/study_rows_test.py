@@ -9,6 +9,7 @@ Intel Xeon and an AMD EPYC it was 1.4e-4, between two seeds of a scheme 1e-2.
 
 import csv
 import json
+import re
 import signal
 
 import harness
@@ -16,6 +17,7 @@ import skips
 from harness import DATA_DIR, SOURCE_DIR
 
 ARCHIVES = {"C": "aclImdb/aclImdb_10k.tar.gz"}  # data that lie packed in that folder
+ENVIRONMENT = {"PIPEWRIGHT_DATA": str(DATA_DIR), "OMP_NUM_THREADS": "1"}
 
 
 def csv_rows(path):
@@ -29,15 +31,35 @@ class StudyRows(harness.EndToEnd):
         run = json.loads((self.train(harness.MLP, "any").path / "run.json").read_text())
         return run["processor"], run["instruction_set"]
 
+    def point(self, row, *options):
+        """The name of the row's run: of those that `check` lists, the one of its label whose other words have its values."""
+        printed = self.pipewright("check", *options, environment=ENVIRONMENT).out
+        header, *lines = printed.partition("\n\n")[2].partition("\n\n")[0].splitlines()
+        names = [line[:header.index(" runs ")].strip() for line in lines]
+        found = []
+        for name in names:
+            words = re.fullmatch(re.escape(row["label"]) + r"((?: \S+ \S+)*)", name)
+            pairs = re.findall(r"(\S+) (\S+)", words[1]) if words else []
+            if words and all(self.has(row, *pair) for pair in pairs):
+                found.append(name)
+        self.assertEqual(1, len(found), f"{row['label']} of {names}")
+        return f"{found[0]} seed {row['train.seed']}"
+
+    @staticmethod
+    def has(row, word, value):
+        """Whether the option whose name ends with that word has that value in the row, to the three digits of a name."""
+        results = ("last.", "best.", "each.")
+        ours = [float(row[key]) for key in row if key.rpartition(".")[2] == word and not key.startswith(results)]
+        return any(abs(each - float(value)) <= 0.005 * abs(each) for each in ours)
+
     def first_loss(self, task, row):
         """Begins the run of that row and returns the loss of its first epoch."""
-        varied = (("pipeline.stages", "stages"), ("optimizer.lr", "lr"), ("train.seed", "seed"))
-        point = " ".join([row["label"], *(f"{word} {row[key]}" for key, word in varied if row.get(key))])
         archive = [f"--set=dataset.root={DATA_DIR / ARCHIVES[task['task']]}"] if task["task"] in ARCHIVES else []
         out = f"task-{task['task']}"
-        process = self.start("run", SOURCE_DIR / task["file"], "--profile", task["profile"], "--point", point,
-                             "--set", "train.checkpoint.every=1", "--out", out, "--quiet", *archive,  # it writes epochs.csv, too
-                             environment={"PIPEWRIGHT_DATA": str(DATA_DIR), "OMP_NUM_THREADS": "1"})
+        options = [SOURCE_DIR / task["file"], "--profile", task["profile"], *archive]
+        process = self.start("run", *options, "--point", self.point(row, *options),
+                             "--set", "train.checkpoint.every=1", "--out", out, "--quiet",  # it writes epochs.csv, too
+                             environment=ENVIRONMENT)
         epochs = self.folder / out / "epochs.csv"
         self.wait_until(lambda: epochs.exists() and csv_rows(epochs), process)
         process.send_signal(signal.SIGINT)

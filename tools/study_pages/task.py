@@ -14,7 +14,6 @@ from pathlib import Path
 from .markers import Wrong
 
 METRIC = "test_accuracy"
-SEEDS_AGAIN = range(101, 111)  # of a repetition, as in the protocol
 ENDS = ("diverges", "finishes")  # kinds of claims about how runs end
 AS_IN_PROTOCOL = ("--set", f"table.metric={METRIC}", "--set", "table.epoch=last")  # of the table, and so of the claims
 PROGRAM = Path(__file__).resolve().parent.parent.parent / "build/pipewright"
@@ -67,8 +66,8 @@ class Cell:
 class Task:
     """A row of tasks.csv."""
 
-    def __init__(self, root, row, seeds=None):
-        self.row, self.seeds = row, seeds
+    def __init__(self, root, row, repeats=False):
+        self.row, self.repeats = row, repeats
         self.root, self.id, self.title = root, row["task"], row["title"]
         self.file, self.profile, self.rows_file = row["file"], row["profile"], row["rows"]
         self.reference, self.chance = row["reference"], float(row["chance"])
@@ -78,11 +77,15 @@ class Task:
     @cached_property
     def again(self):
         """The same task with the rows of its repetition, which has other seeds."""
-        return Task(self.root, self.row | {"rows": self.again_file}, SEEDS_AGAIN)
+        return Task(self.root, self.row | {"rows": self.again_file}, repeats=True)
+
+    @property
+    def seeds(self):
+        return sorted({row["train.seed"] for row in self.rows}, key=int)
 
     @property
     def settings(self):
-        seeds = ["--set", f"sweep.grid.train.seed=[{','.join(map(str, self.seeds))}]"] if self.seeds else []
+        seeds = ["--set", f"sweep.grid.train.seed=[{','.join(self.seeds)}]"] if self.repeats else []
         return [self.file, *(["--profile", self.profile] if self.profile else []), *seeds]
 
     @property

@@ -410,27 +410,30 @@ void Stage::apply(bool in_place, double lr, const std::optional<Ahead>& ahead,
   else if (!rules_.empty())
     apply_rules(StageGradientRules::Part::BeforeModel, facts.read);
   auto [from, to] = weights_.advance(in_place);
+  const bool corrects = rules_.correct_steps();
+  const std::int64_t updates = state_.steps;
   const OptimizerStep step{.layout = layout_,
                            .gradients = gradients_.sums(),
                            .weights = from,
                            .next = to,
                            .state = state_,
                            .lr = lr,
-                           .made = copying({weights_.latest_number(), 0, 0}),
+                           .made = corrects ? nullptr : copying({weights_.latest_number(), 0, 0}),
                            .loss_scale = gradients_.scale(),
                            .staleness = facts.staleness};
   const bool compares = parts_.drift_decay || rules_.follow_steps();
   const at::Tensor before = compares && in_place ? from.clone() : from;
   const bool by_drift = ahead && ahead->rule.kind == PredictionRule::Kind::Drift;
-  if (ahead && !by_drift)
+  const bool predicts_after = by_drift || (ahead && corrects);
+  if (ahead && !predicts_after)
     step_and_predict(*parts_.optimizer, step, add_prediction(*ahead));
   else
     parts_.optimizer->step(step);
+  rules_.stepped({.before = before, .after = to, .updates = updates, .lr = lr});
   if (weights_.has_copies() && !step.made) weights_.copy({weights_.latest_number(), 0, 0});
   if (parts_.drift_decay)
     state_.drift.mul_(*parts_.drift_decay).add_(to - before, 1 - *parts_.drift_decay);
-  rules_.stepped(before, to, lr);
-  if (by_drift)
+  if (predicts_after)
     make(*ahead);
   else if (ahead && weights_.has_copies() && !step.made)
     weights_.copy(ahead->key);

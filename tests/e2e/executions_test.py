@@ -116,6 +116,11 @@ RULES = {
         "gradient_rules": [{"name": "clip", "norm": 0.05, "over": "model"}],
     },
     "dc_asgd": {"scheme": {"name": "pipeoptim"}, "gradient_rules": [{"name": "dc_asgd", "adaptive": True}]},
+    "error_feedback": {
+        "scheme": {"name": "spectrain"},
+        "train.precision": "bfloat16",
+        "gradient_rules": [{"name": "error_feedback"}],
+    },
     "gap_aware": {"scheme": {"name": "pipedream"}, "gradient_rules": [{"name": "gap_aware"}]},
     "staleness_lr": {"scheme": {"name": "delayed_sgd", "delay": 2}, "gradient_rules": [{"name": "staleness_lr"}]},
 }

@@ -22,6 +22,11 @@ bool StageGradientRules::follow_steps() const {
                              [](const Placed& each) { return each.named.rule->follows_steps(); });
 }
 
+bool StageGradientRules::correct_steps() const {
+  return std::ranges::any_of(placed_,
+                             [](const Placed& each) { return each.named.rule->corrects_steps(); });
+}
+
 bool StageGradientRules::over_model() const {
   return std::ranges::any_of(placed_,
                              [](const Placed& each) { return each.named.rule->over_model(); });
@@ -43,11 +48,14 @@ void StageGradientRules::apply(Part part, const RuledGradient& gradient) const {
                              .peak_lr = gradient.peak_lr});
 }
 
-void StageGradientRules::stepped(const at::Tensor& before, const at::Tensor& after,
-                                 double lr) const {
+void StageGradientRules::stepped(const WeightStep& step) const {
   for (const Placed& each : placed_)
     if (each.named.rule->follows_steps())
-      each.named.rule->stepped({.before = before, .after = after, .slots = each.slots, .lr = lr});
+      each.named.rule->stepped({.before = step.before,
+                                .after = step.after,
+                                .slots = each.slots,
+                                .updates = step.updates,
+                                .lr = step.lr});
 }
 
 std::vector<std::pair<std::string, at::Tensor>> StageGradientRules::slots() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Gradient rules: what is done to the gradient of a stage between its last backward and the update
-/// that applies it. A training has a list of them, which is applied in its order.
+/// that applies it, and to the update. A training has a list of them, which is applied in its
+/// order.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -41,11 +42,13 @@ struct RuledGradient {
   bool is_stale() const { return !read.is_same(weights); }
 };
 
-/// An update that a stage has made.
+/// An update that a stage has made. Those that were skipped are none.
 struct WeightStep {
   const at::Tensor& before;  ///< flat
-  const at::Tensor& after;   ///< flat
-  std::span<const at::Tensor> slots;
+  /// Flat. A rule that corrects_steps() writes into it, and those behind it see that.
+  const at::Tensor& after;
+  std::span<const at::Tensor> slots = {};
+  std::int64_t updates = 0;  ///< of this stage before this one
   double lr = 0;
 };
 
@@ -63,6 +66,9 @@ class GradientRule {
   virtual bool over_model() const { return false; }
   /// Whether it wants stepped().
   virtual bool follows_steps() const { return false; }
+  /// Whether stepped() changes WeightStep::after. Copies in a narrow format and predictions are
+  /// then made behind it, and not in the pass over memory that makes the step.
+  virtual bool corrects_steps() const { return false; }
   /// Whether lr_factor() is ever another number than 1.
   virtual bool changes_lr() const { return false; }
   /// The factor of the learning rate of an update whose gradient is so many updates old.
@@ -90,12 +96,14 @@ class StageGradientRules {
 
   bool empty() const { return placed_.empty(); }
   bool follow_steps() const;
+  bool correct_steps() const;
   bool over_model() const;
   /// Applies the rules in their order: those before the first one over_model(), or that one and all
   /// behind it. Without such a rule, all are before it. The slots of `gradient` are set here.
   enum class Part : std::uint8_t { BeforeModel, FromModel };
   void apply(Part part, const RuledGradient& gradient) const;
-  void stepped(const at::Tensor& before, const at::Tensor& after, double lr) const;
+  /// Shows the step to the rules that follow steps, in their order. Its slots are set here.
+  void stepped(const WeightStep& step) const;
   /// ("gap_aware.step_square", flat tensor) of all that is kept.
   std::vector<std::pair<std::string, at::Tensor>> slots() const;
 

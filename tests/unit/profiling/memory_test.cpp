@@ -126,12 +126,14 @@ TEST(Memory, OfAnOptimizersTablesIsCountedToTheByte) {
   }
 }
 
-/// Beside the momentum: the mean of squared steps, and that of squared gradients.
+/// Beside the momentum: the mean of squared steps, that of squared gradients, the last update.
 TEST(Memory, OfGradientRulesIsCountedToTheByte) {
   const std::int64_t slot = 64 * 32 + 32 * 16 + 32 + 16;
   for (const auto& [rules, slots] :
        {std::pair("[]", 1), std::pair("[{name: clip}, {name: dc_asgd}]", 1),
-        std::pair("[{name: gap_aware}, {name: dc_asgd, adaptive: true}]", 3)}) {
+        std::pair("[{name: gap_aware}, {name: dc_asgd, adaptive: true}]", 3),
+        std::pair("[{name: error_feedback}]", 2),
+        std::pair("[{name: error_feedback, coefficient: 0}]", 1)}) {
     const Experiment e = read_experiment(
         parse_yaml(concat("{dataset: {name: synthetic}, model: {name: mlp, widths: [64, 32, 16]}, "
                           "loader: {batch_size: 2}, optimizer: {name: sgd, momentum: 0.9}, "

@@ -357,7 +357,8 @@ TEST(Identities, AGradientRuleOfNoStrengthChangesNothing) {
       const Learned plain = learned(stale);
       for (const char* rule :
            {"{name: clip, norm: 1.0e+9}", "{name: dc_asgd, lambda: 0}",
-            "{name: dc_asgd, lambda: 0, adaptive: true}", "{name: staleness_lr, power: 0}"})
+            "{name: dc_asgd, lambda: 0, adaptive: true}", "{name: staleness_lr, power: 0}",
+            "{name: error_feedback, coefficient: 0}"})
         EXPECT_EQ(other_bits(plain, learned(stale + concat("gradient_rules: [", rule, "]"))), "")
             << rule << " with " << scheme << optimizer;
     }
@@ -383,9 +384,21 @@ TEST(Identities, ACorrectionOfStalenessChangesStaleTrainings) {
   const Learned plain = learned(stale);
   for (const char* rule :
        {"{name: clip, norm: 0.01}", "{name: dc_asgd}", "{name: dc_asgd, adaptive: true}",
-        "{name: gap_aware}", "{name: staleness_lr}"})
+        "{name: gap_aware}", "{name: staleness_lr}", "{name: error_feedback}"})
     EXPECT_NE(other_bits(plain, learned(stale + concat("gradient_rules: [", rule, "]"))), "")
         << rule;
+}
+
+/// The first update of a stage has none before it to be compared with.
+TEST(Identities, ErrorFeedbackIsAnotherTrainingFromTheSecondUpdateOn) {
+  const Changes plain{kCnn, "train.epochs: 1", "scheme: {name: model_parallel}",
+                      "optimizer: {name: adam, lr: 0.002}"};
+  const Changes corrected = plain + "gradient_rules: [{name: error_feedback}]";
+  const auto of = [](const Changes& changes, int minibatches) {
+    return learned(changes + concat("loader.batch_size: 8, dataset.train: ", 8 * minibatches));
+  };
+  EXPECT_EQ(other_bits(of(plain, 1), of(corrected, 1)), "");
+  EXPECT_NE(other_bits(of(plain, 2), of(corrected, 2)), "");
 }
 
 constexpr const char* kOfModel = "gradient_rules: [{name: clip, norm: 0.05, over: model}]";
@@ -434,10 +447,12 @@ TEST(Identities, TheCutDoesNotMatterToClippingOverTheModel) {
       tolerance::kTrainedOtherwise);
 }
 
-/// A stage keeps what its forwards have read although no backward needs it any more.
-TEST(Identities, RulesThatCompareVersionsGiveTheSameBitsInEveryExecution) {
+/// For rules that compare versions, a stage keeps what its forwards have read although no backward
+/// needs it any more; one that corrects updates predicts behind them.
+TEST(Identities, RulesAgainstStalenessGiveTheSameBitsInEveryExecution) {
   for (const char* rules : {"[{name: gap_aware}, {name: clip, norm: 0.5}]",
-                            "[{name: staleness_lr}, {name: dc_asgd, adaptive: true}]"})
+                            "[{name: staleness_lr}, {name: dc_asgd, adaptive: true}]",
+                            "[{name: error_feedback}, {name: gap_aware}]"})
     for (const char* scheme :
          {"{name: pipedream}", "{name: pipedream, weight_stashing: false}", "{name: pipeoptim}",
           "{name: spectrain, version: 2}", "{name: pipemare}", "{name: delayed_sgd, delay: 2}"}) {

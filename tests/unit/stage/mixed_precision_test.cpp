@@ -99,6 +99,41 @@ TEST_F(MixedStage, MakesACopyOfEveryVersionAndPrediction) {
       }
 }
 
+/// The pass over memory that makes a step cannot make the copies where a rule changes it behind.
+TEST_F(MixedStage, MakesCopiesOfWeightsThatARuleHasCorrected) {
+  for (const auto& [name, options] : kOptimizers)
+    for (const bool in_place : {true, false})
+      for (const auto kind : {PredictionRule::Kind::Optimizer, PredictionRule::Kind::Drift}) {
+        const auto optimizer = make_optimizer(name, options);
+        const bool drift = kind == PredictionRule::Kind::Drift;
+        Stage s({.layers = named(layers()),
+                 .options = at::kFloat,
+                 .narrow = at::kBFloat16,
+                 .optimizer = optimizer.get(),
+                 .predicts = true,
+                 .drift_decay = drift ? std::optional(0.5) : std::nullopt,
+                 .gradient_rules = {{"error_feedback", made_rule("error_feedback", "{}")}}},
+                1);
+        const std::string what = concat(name, options, in_place ? " in place" : "");
+        for (int version = 1; version < 4; ++version) {
+          s.use({.key = {version - 1, 0, 0}}, rules_, 0.1);
+          s.forward(0, {images()}, {}, false);
+          s.backward(0, {.gradients = {at::ones({4, 37}, at::kBFloat16)}});
+          const WeightKey ahead{version, 2, 0};
+          const bool predicts = version != 2;
+          std::optional<Stage::Ahead> prediction;
+          if (predicts) prediction = Stage::Ahead{ahead, {.kind = kind, .decay = 0.5}, 0.1};
+          s.update(in_place, 0.1, prediction);
+          expect_leaves_of(s, {version, 0, 0}, what);
+          if (predicts) {
+            expect_leaves_of(s, ahead, what + " predicted");
+            s.weights().free(ahead);
+          }
+          if (!in_place) s.weights().free({version - 1, 0, 0});
+        }
+      }
+}
+
 TEST_F(MixedStage, ComputesWithWeightsThatWereLoaded) {
   Stage s = stage(layers(), *optimizer_, *loss_);
   for (const auto& [name, tensor] : s.named_parameters()) tensor.fill_(0.3);

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -14,6 +16,19 @@
 #include "tests/unit/stage/optimizers_elsewhere.h"
 
 namespace pipewright::test {
+
+/// A gradient rule with the options `text`.
+inline std::shared_ptr<const GradientRule> made_rule(const std::string& name,
+                                                     const std::string& text) {
+  const Value document = parse_yaml(text, "test");
+  Problems problems;
+  Options options(&document, "gradient_rules", problems);
+  std::shared_ptr<const GradientRule> rule =
+      Registry<GradientRule>::instance().find(name)->make(options);
+  options.finish();
+  for (const Error& problem : problems.errors()) ADD_FAILURE() << problem.what();
+  return rule;
+}
 
 class StageTest : public testing::Test {
  protected:

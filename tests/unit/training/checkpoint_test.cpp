@@ -87,8 +87,9 @@ TEST_F(Checkpoint, GoesOnWithTheSameBits) {
 }
 
 TEST_F(Checkpoint, GoesOnWithTheSameBitsOfGradientRules) {
-  for (const char* rules : {"[{name: gap_aware}]", "[{name: dc_asgd, adaptive: true}]",
-                            "[{name: staleness_lr}, {name: clip, norm: 0.1}]"})
+  for (const char* rules :
+       {"[{name: gap_aware}]", "[{name: dc_asgd, adaptive: true}]",
+        "[{name: staleness_lr}, {name: clip, norm: 0.1}]", "[{name: error_feedback}]"})
     for (const char* of : {"scheme: {name: pipedream}", "scheme: {name: pipeoptim}"}) {
       const std::string changes =
           concat("{train.epochs: 2, gradient_rules: ", rules, ", ", of, "}");

@@ -373,12 +373,40 @@ std::vector<Experiment> cases_of_rule(const std::string& rule) {
     options.decay = random.one_of<double>({0.5, 0.9});
     options.eps = random.one_of<double>({0.0001, 0.01});
     options.power = random.one_of<double>({0.5, 1});
+    options.coefficient = number % 2 == 0 ? 1 : 0.4;
     e.rules = {options};
     if (random.once_in(3) && rule != "clip") e.rules.push_back({.name = "clip", .norm = 0.5});
     // Micro-batches of a mini-batch may read different versions, which are not to be compared.
     if (compares && one_of(scheme, {"pipedream", "pipeoptim", "pipemare"})) e.microbatches = 1;
     e.name =
         rule + "_" + std::to_string(number) + "_" + scheme + "_stages" + std::to_string(e.stages());
+    experiments.push_back(e);
+  }
+  return experiments;
+}
+
+std::vector<Experiment> cases_of_error_feedback() {
+  const std::vector<std::pair<std::string, std::string>> pairs{{"pipedream_2bw", "sgd"},
+                                                               {"pipedream_2bw", "adamw"},
+                                                               {"spectrain", "sgd"},
+                                                               {"pipeoptim", "adamw"},
+                                                               {"pipemare", "muon"}};
+  std::vector<Experiment> experiments = cases_of_rule("error_feedback");
+  int number = 0;
+  for (const auto& [scheme, optimizer] : pairs) {
+    int tried = ++number;
+    Experiment e = cases(scheme, tried).back();
+    while (e.stages() < 3) e = cases(scheme, ++tried).back();
+    Random random(static_cast<std::uint64_t>(5000 + number));
+    e.optimizer = optimizer == "muon" ? later_optimizer(optimizer, random)
+                                      : optimizer_options(optimizer, random);
+    e.optimizer.momentum = std::max(e.optimizer.momentum, 0.5);
+    if (optimizer != "sgd") e.scheme.velocity = "buffer";
+    e.scheme.adamw_decay_in_prediction = scheme == "pipeoptim";
+    e.learning_rate = {.name = "cosine", .per = "step", .end_lr = 0.0001};
+    e.rules = {{.name = "error_feedback"}};
+    e.name = "error_feedback_of_" + optimizer + "_" + std::to_string(number) + "_" + scheme +
+             "_stages" + std::to_string(e.stages());
     experiments.push_back(e);
   }
   return experiments;

@@ -27,6 +27,9 @@ std::vector<Experiment> cases_of_ftpipe(int count);
 /// Experiments with that gradient rule, some with another one behind it, for several schemes.
 std::vector<Experiment> cases_of_rule(const std::string& rule);
 
+/// Those of the rule error_feedback, and some whose learning rate changes in each step.
+std::vector<Experiment> cases_of_error_feedback();
+
 /// As cases(), with the defects of the code of the scheme's authors, and with epochs of different
 /// learning rates.
 std::vector<Experiment> cases_with_defects(const std::string& scheme, int count);

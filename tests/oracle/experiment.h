@@ -68,7 +68,7 @@ struct LearningRateOptions {
 
 /// A gradient rule. Each reads only its own options.
 struct RuleOptions {
-  std::string name;         // clip | dc_asgd | gap_aware | staleness_lr
+  std::string name;         // clip | dc_asgd | error_feedback | gap_aware | staleness_lr
   double norm = 1;          // clip
   bool over_model = false;  // clip
   double lambda = 0.04;     // dc_asgd
@@ -76,6 +76,7 @@ struct RuleOptions {
   double decay = 0.95;      // dc_asgd, gap_aware
   double eps = 1e-7;        // dc_asgd, gap_aware
   double power = 1;         // staleness_lr
+  double coefficient = 1;   // error_feedback
 };
 
 struct Experiment {

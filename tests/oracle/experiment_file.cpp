@@ -102,6 +102,7 @@ std::string rules(const std::vector<RuleOptions>& all) {
       text += ", lambda: " + number(rule.lambda) + ", adaptive: " + truth(rule.adaptive);
     if (rule.name == "dc_asgd" || rule.name == "gap_aware")
       text += ", decay: " + number(rule.decay) + ", eps: " + number(rule.eps);
+    if (rule.name == "error_feedback") text += ", coefficient: " + number(rule.coefficient);
     if (rule.name == "staleness_lr") text += ", power: " + number(rule.power);
     text += "}";
   }

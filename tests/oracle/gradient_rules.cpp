@@ -39,6 +39,25 @@ void penalize(const RuleOptions& rule, const State& state, const Tensors& read, 
   }
 }
 
+void note_square(const RuleOptions& rule, const State& before, State& after, double rate) {
+  for (std::size_t i = 0; i < after.weights.size(); ++i) {
+    Matrix& mean = after.step_square[i];
+    mean *= rule.decay;
+    if (rate == 0) continue;
+    const Matrix velocity = (before.weights[i] - after.weights[i]) / rate;
+    mean += (1 - rule.decay) * velocity.cwiseProduct(velocity);
+  }
+}
+
+void feed_back(const RuleOptions& rule, const State& before, State& after) {
+  const Tensors update = combine(1.0, before.weights, -1.0, after.weights);
+  if (before.steps > 0) {
+    const Tensors change = combine(1.0, update, -1.0, before.update);
+    after.weights = combine(1.0, after.weights, -rule.coefficient, change);
+  }
+  after.update = update;
+}
+
 }  // namespace
 
 double square_of(const Tensors& gradient) {
@@ -59,14 +78,8 @@ Tensors ruled(const Experiment& experiment, State& state, const Tensors& read, d
 
 void note_step(const Experiment& experiment, const State& before, State& after, double rate) {
   for (const RuleOptions& rule : experiment.rules) {
-    if (rule.name != "gap_aware") continue;
-    for (std::size_t i = 0; i < after.weights.size(); ++i) {
-      Matrix& mean = after.step_square[i];
-      mean *= rule.decay;
-      if (rate == 0) continue;
-      const Matrix velocity = (before.weights[i] - after.weights[i]) / rate;
-      mean += (1 - rule.decay) * velocity.cwiseProduct(velocity);
-    }
+    if (rule.name == "gap_aware") note_square(rule, before, after, rate);
+    if (rule.name == "error_feedback") feed_back(rule, before, after);
   }
 }
 

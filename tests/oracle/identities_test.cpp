@@ -332,7 +332,7 @@ TEST(Cases, NoticeWrongGradientRules) {
                              const std::function<void(RuleOptions&)>& mistake) {
     return noticed(cases_of_rule(rule), [&](Experiment& e) { mistake(e.rules.front()); });
   };
-  for (const char* rule : {"clip", "dc_asgd", "gap_aware", "staleness_lr"})
+  for (const char* rule : {"clip", "dc_asgd", "error_feedback", "gap_aware", "staleness_lr"})
     EXPECT_GE(noticed_by(rule, [](RuleOptions& options) { options.name = "none"; }), 4) << rule;
   EXPECT_GE(noticed_by("clip", [](RuleOptions& options) { options.norm *= 1.1; }), 8);
   EXPECT_GE(noticed_by("clip", [](RuleOptions& options) { options.over_model ^= true; }), 8);
@@ -345,6 +345,9 @@ TEST(Cases, NoticeWrongGradientRules) {
   EXPECT_GE(noticed(all, [](Experiment& e) { e.rules.front().eps *= 2; }), 4);
   EXPECT_GE(noticed_by("gap_aware", [](RuleOptions& options) { options.decay *= 0.9; }), 4);
   EXPECT_GE(noticed_by("gap_aware", [](RuleOptions& options) { options.eps *= 2; }), 4);
+  EXPECT_GE(
+      noticed(cases_of_error_feedback(), [](Experiment& e) { e.rules.front().coefficient *= 1.1; }),
+      12);
   EXPECT_GE(noticed_by("staleness_lr", [](RuleOptions& options) { options.power *= 1.1; }), 4);
 }
 

@@ -259,7 +259,7 @@ Tensors advance(const OptimizerOptions& options, const SchemeOptions& scheme, co
 State initial_state(Tensors weights) {
   State state;
   state.first = state.second = state.third = state.last = state.moved = state.drift =
-      state.gradient_square = state.step_square = zeros_like(weights);
+      state.gradient_square = state.step_square = state.update = zeros_like(weights);
   for (const Matrix& each : weights) {
     state.left.push_back(Matrix::Zero(each.rows(), each.rows()));
     state.right.push_back(Matrix::Zero(each.cols(), each.cols()));

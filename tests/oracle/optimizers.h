@@ -56,6 +56,7 @@ struct State {
   Tensors left_basis, right_basis;       // SOAP's Q_L and Q_R
   double product = 1;                    // NAdamW's μ_1⋯μ_n
   Tensors gradient_square, step_square;  // of gradient rules
+  Tensors update;                        // of a gradient rule: the optimizer's last one
   Tensors drift;  // PipeMare's δ, 0 before the first step; not part of the optimizer
 };
 

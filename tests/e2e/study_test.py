@@ -136,6 +136,13 @@ class Pages(StudyTest):
         effect = statistics.mean(self.accuracies("predicted", 3)) - statistics.mean(self.accuracies("stale", 3))
         self.assertIn(f"| P1 | A | prediction helps | {effect:+.2f} |".replace("-", "−"), text)
 
+    def test_of_claims_in_brief_those_that_have_not_run_are_last(self):
+        self.keep(self.rows(lambda row: row["label"] != "stale" or row["train.seed"] != "3"))
+        self.page.write_text("<!-- brief: primary -->\n<!-- end -->\n<!-- verdicts: secondary -->\n<!-- end -->\n")
+        self.study()
+        self.assertEqual(["P2", "P1"], re.findall(r"(?m)^\| ([PS]\d) \|", self.page.read_text()))
+        self.assertRegex(self.page.read_text(), r"\| P2 \| nothing is lost \| digits \| .*, .* … .* \(90 %\) \| holds \|")
+
     def test_a_page_whose_rows_changed_is_stale(self):
         self.keep(self.rows())
         self.study("--check", code=1)
@@ -167,7 +174,7 @@ class Pages(StudyTest):
         self.study()
         text = self.page.read_text()
         self.assertIn("13 of 15 runs; ", text)
-        self.assertIn("(2), 1 not run yet |", text)
+        self.assertIn("(2), not run (1 seed) |", text)
         self.assertRegex(text, r"\| P1 \| A \|.* not run yet \|")
         self.assertRegex(text, r"\| P2 \| A \|.* holds \|")
 
@@ -182,8 +189,8 @@ class Pages(StudyTest):
         values = self.accuracies("stale", 3)
         values[1] = 10
         text = self.page.read_text()
-        self.assertIn(f"| {statistics.mean(values):.2f} ± {statistics.stdev(values):.2f} (3); 1 by chance |", text)
-        self.assertIn("By chance: these runs diverged or failed and count with 10 %.", text)
+        self.assertIn(f"| {statistics.mean(values):.2f} ± {statistics.stdev(values):.2f} (3); 1 diverged |", text)
+        self.assertIn("Runs that diverged or failed count with 10 %, as by chance.", text)
         self.assertIn("15 of 15 runs, of which 1 diverged or failed; ", text)
         effect = statistics.mean(self.accuracies("predicted", 3)) - statistics.mean(values)
         self.assertIn(f"| prediction helps | {effect:+.2f} |", text)
@@ -195,19 +202,19 @@ class Pages(StudyTest):
         rows = self.rows()
         self.page.write_text("<!-- verdicts: S1 S2 -->\n<!-- end -->\n")
         self.study()
-        self.assertRegex(self.page.read_text(), r"\| S1 .* it ends: stale, stages 3 (\|  ){6}\| not run yet \|")
+        self.assertRegex(self.page.read_text(), r"\| S1 .* it ends: stale, stages 3 (\|  ){7}\| not run yet \|")
         self.keep(rows)
         self.study()
         # All of three: the share s with s^3 = 0.025 is 0.292.
-        self.assertIn("| 3 finished | 29 … 100 % (95 %) |  |  |  | 3 | holds |", self.page.read_text())
-        self.assertIn("| 0 diverged | 0 … 71 % (95 %) |  |  |  | 3 | does not hold |", self.page.read_text())
+        self.assertIn("| 3 finished | 29 … 100 % (95 %) |  |  |  |  | 3 | holds |", self.page.read_text())
+        self.assertIn("| 0 diverged | 0 … 71 % (95 %) |  |  |  |  | 3 | does not hold |", self.page.read_text())
         of_cell = [row for row in rows if row["label"] == "stale" and row["pipeline.stages"] == "3"]
         of_cell[1].update(state="diverged", why="loss is not finite in mini-batch 3")
         self.keep(rows)
         self.study()
         # One of three, from (1 − s)^3 = 0.975 to that in which at most one does so with 2.5 %: 0.0084 and 0.906.
-        self.assertIn("| 2 finished | 9 … 99 % (95 %) |  |  |  | 3 | does not hold |", self.page.read_text())
-        self.assertIn("| 1 diverged | 1 … 91 % (95 %) |  |  |  | 3 | does not hold |", self.page.read_text())
+        self.assertIn("| 2 finished | 9 … 99 % (95 %) |  |  |  |  | 3 | does not hold |", self.page.read_text())
+        self.assertIn("| 1 diverged | 1 … 91 % (95 %) |  |  |  |  | 3 | does not hold |", self.page.read_text())
 
     def test_a_repetition_is_decided_by_its_own_rows(self):
         self.keep(self.rows())

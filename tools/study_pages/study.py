@@ -28,6 +28,7 @@ class Study:
             "table": lambda words: tables.accuracies(self.task(words)),
             "runs": lambda words: tables.runs(self.task(words)),
             "verdicts": lambda words: tables.verdicts(self.named_claims(words)),
+            "brief": lambda words: tables.brief(self.named_claims(words)),
             "again": lambda words: tables.verdicts(self.claims_again(words)),
             "value": self.value,
             "pooled": lambda words: pooled(self.named_claims(words)),
@@ -51,9 +52,10 @@ class Study:
         return self.tasks[id]
 
     def named_claims(self, words):
-        """Those with these ids, or all."""
-        if words == "all":
-            return sorted(self.claims, key=lambda claim: (claim.id[0], int(claim.id[1:])))
+        """Those with these ids, or all, or all that are primary or secondary."""
+        if words in ("all", "primary", "secondary"):
+            chosen = [claim for claim in self.claims if words == "all" or claim.primary == (words == "primary")]
+            return sorted(chosen, key=lambda claim: (claim.id[0], int(claim.id[1:])))
         known = {claim.id for claim in self.claims}
         for id in words.split():
             if id not in known:

@@ -3,6 +3,8 @@
 
 from .verdicts import CANNOT_BE_TOLD, NOT_RUN
 
+HOW_TO_READ = "[How to read this](README.md#how-to-read-the-tables)."
+
 
 def signed(share):
     """A difference of accuracies in points."""
@@ -34,8 +36,8 @@ def accuracy(cell):
     missing = cell.planned - len(cell.values)
     parts = [f"{100 * cell.mean:.2f}" + (f" ± {100 * cell.std:.2f}" if cell.std is not None else "")
              + f" ({len(cell.values)})"] if cell.values else []
-    parts += [f"{missing} not run yet"] if missing else []
-    return ", ".join(parts) + (f"; {cell.by_chance} by chance" if cell.by_chance else "")
+    parts += [f"not run ({missing} seed{'s' if missing > 1 else ''})"] if missing else []
+    return ", ".join(parts) + (f"; {cell.by_chance} diverged" if cell.by_chance else "")
 
 
 def accuracies(task):
@@ -47,7 +49,7 @@ def accuracies(task):
     shown = [[row, *(accuracy(cells.get((row, column))) for column in columns)] for row in rows]
     remark = ""
     if any(cell.by_chance for cell in task.cells):
-        remark = f" By chance: these runs diverged or failed and count with {100 * task.chance:.0f} %."
+        remark = f" Runs that diverged or failed count with {100 * task.chance:.0f} %, as by chance."
     return markdown(["", *columns], shown) + (
         "\n\nTest accuracy in percent after the last epoch: mean ± sample standard deviation (number of seeds)."
         + remark)
@@ -77,19 +79,24 @@ def runs(task):
 def verdict(claim):
     if claim.of_ends or claim.verdict != CANNOT_BE_TOLD or claim.test["detectable_effect"] is None:
         return claim.verdict
-    effect = claim.test["detectable_effect"]
-    return f"{claim.verdict}; {100 * effect:.2f} points could"
+    return f"{claim.verdict} ({100 * claim.test['detectable_effect']:.2f} points could be)"
 
 
 def verdicts(claims):
-    """A row for each comparison."""
-    header = ["", "task", "claim", "effect, points", "interval", "p", "Holm", "signs", "n", "verdict"]
-    return markdown(header, [verdict_row(claim) for claim in claims], left=3) + (
-        "\n\nEffect: mean paired difference. Interval: Student's t, 90 % where the claim is that two are as good. "
-        "Holm: p corrected over all primary claims, of which those that have not run count with 1, and that of a "
-        "secondary claim over those of its file. Signs: exact sign-flip p. What could be told: with 80 % probability, "
-        "before the correction. Of a claim about how runs end: how many do so, and the share of all such runs for which "
-        "that speaks (Clopper and Pearson).")
+    """A row for each comparison, with all that decides it."""
+    header = ["", "task", "claim", "effect, points", "interval", "sd", "p", "Holm", "signs", "n (+ = −)", "verdict"]
+    return markdown(header, [verdict_row(claim) for claim in claims], left=3) + f"\n\n{HOW_TO_READ}"
+
+
+def brief(claims):
+    """A row for each comparison: what is claimed of which task, the effect, and the verdict; what has not run comes last."""
+    rows = [[claim.id, claim.say, claim.task.title, effect(claim) if claim.run else "", claim.verdict]
+            for claim in sorted(claims, key=lambda claim: not claim.run)]
+    return markdown(["", "claim", "task", "effect, points", "verdict"], rows, left=3) + f"\n\n{HOW_TO_READ}"
+
+
+def effect(claim):
+    return f"{signed(claim.test['effect'])}, {interval(claim.test)}"
 
 
 def interval(test):
@@ -104,17 +111,27 @@ def ending(test):
     """How many runs end as claimed, and which share of all runs may: the columns from the effect to the number of runs."""
     low, high = (f"{100 * end:.0f}" for end in test["interval"])
     done = "diverged" if test["kind"] == "diverges" else "finished"
-    return [f"{test['hits']} {done}", f"{low} … {high} % ({100 * test['level']:.0f} %)", "", "", "", str(test["n"])]
+    return [f"{test['hits']} {done}", f"{low} … {high} % ({100 * test['level']:.0f} %)", "", "", "", "", str(test["n"])]
 
 
 def verdict_row(claim):
     say = f"{claim.say}: {claim.test['of']}" if claim.of_ends else claim.say
     first = [claim.id, claim.task.id, say]
     if claim.verdict == NOT_RUN:
-        return [*first, *[""] * 6, NOT_RUN]
+        return [*first, *[""] * 7, NOT_RUN]
     test = claim.test
     if claim.of_ends:
         return [*first, *ending(test), claim.verdict]
-    pairs = str(test["n_of"]) if test["paired"] else f"{test['n_of']} + {test['n_minus']}"
-    return [*first, signed(test["effect"]), interval(test), small(test["p"]),
-            small(claim.adjusted), small(test["p_sign_flips"]), pairs, verdict(claim)]
+    return [*first, signed(test["effect"]), interval(test), deviation(test), small(test["p"]), small(claim.adjusted),
+            small(test["p_sign_flips"]), pairs(test), verdict(claim)]
+
+
+def deviation(test):
+    return f"{100 * test['std_of_differences']:.2f}" if test["std_of_differences"] is not None else "–"
+
+
+def pairs(test):
+    """How many pairs of runs were compared, and how many differences are above, at and below 0."""
+    if not test["paired"]:
+        return f"{test['n_of']} + {test['n_minus']}"
+    return f"{test['n_of']} ({test['wins']} {test['ties']} {test['losses']})"

@@ -2,6 +2,7 @@
 #include "core/experiment/dynamics.h"
 
 #include "core/base/text.h"
+#include "core/stage/gradient_rules/gradient_rule.h"
 
 namespace pipewright {
 namespace {
@@ -30,6 +31,19 @@ std::optional<Dynamics> dynamics_of(const Experiment& experiment) {
   if (!rule || !experiment.stage_optimizers.empty()) return {};
   return Dynamics{
       .recurrence = recurrence_of(experiment), .rule = *rule, .lr = experiment.optimizer->lr()};
+}
+
+std::vector<std::string> rules_beyond_edges(const Experiment& experiment) {
+  std::vector<std::string> names;
+  for (const NamedGradientRule& each : experiment.gradient_rules)
+    if (!each.rule->changes_lr()) names.push_back(each.name);
+  return names;
+}
+
+std::string edges_remark(const std::vector<std::string>& rules) {
+  if (rules.empty()) return {};
+  return concat("edges of stability are those of a training without the gradient rule",
+                rules.size() > 1 ? "s " : " ", join(rules, ", "));
 }
 
 std::string no_recurrence(const Experiment& experiment) {

@@ -20,6 +20,13 @@ std::vector<StageDelay> steady_delays(const Experiment& experiment);
 /// periodic late in a training.
 std::optional<Dynamics> dynamics_of(const Experiment& experiment);
 
+/// The registered names of its gradient rules that the edges leave out: all but those that only
+/// change learning rates.
+std::vector<std::string> rules_beyond_edges(const Experiment& experiment);
+
+/// What is printed beside edges that leave these rules out; empty for none.
+std::string edges_remark(const std::vector<std::string>& rules);
+
 /// Why an experiment has no dynamics: "the optimizer lamb is no linear recurrence, …".
 std::string no_recurrence(const Experiment& experiment);
 

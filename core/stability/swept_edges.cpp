@@ -114,7 +114,8 @@ std::string winners_text(const std::vector<Winner>& all) {
                   short_text(most.edge), " at ", most.condition, ")");
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < std::min(kMost, all.size()); ++i)
-    parts.push_back(concat(all[i].names, " at ", all[i].condition, " (", up_to(all[i].edge), ")"));
+    parts.push_back(concat(all[i].names, all[i].condition.empty() ? "" : " at ", all[i].condition,
+                           " (", up_to(all[i].edge), ")"));
   if (all.size() > kMost) parts.push_back(concat("… of ", all.size(), " combinations"));
   return join(parts, ", ");
 }

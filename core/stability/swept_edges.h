@@ -35,6 +35,7 @@ struct SweptEdges {
   std::string name;               ///< of the experiment
   std::vector<std::string> keys;  ///< dotted keys that vary, but for train.seed
   std::vector<SweptEdge> points;  ///< in the sweep's order
+  std::string remark;             ///< on what the edges leave out; may be empty
 };
 
 /// One sentence: which candidate tolerates the largest learning rate times curvature, among the

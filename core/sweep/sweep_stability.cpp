@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/experiment/dynamics.h"
@@ -35,7 +36,9 @@ Groups groups_of(const std::vector<SweepPoint>& points) {
   return groups;
 }
 
-void find_edge(const SweepPoint& point, const SweepStabilitySettings& settings, SweptEdge& edge) {
+/// Finds the edge of a point, and adds the names of the gradient rules that it leaves out.
+void find_edge(const SweepPoint& point, const SweepStabilitySettings& settings, SweptEdge& edge,
+               std::set<std::string>& rules) {
   try {
     const Experiment experiment = read_experiment(point.document);
     std::optional<Dynamics> dynamics = dynamics_of(experiment);
@@ -45,6 +48,7 @@ void find_edge(const SweepPoint& point, const SweepStabilitySettings& settings, 
     }
     dynamics->discrepancy = settings.discrepancy;
     take(stability_report(*dynamics), edge);
+    for (const std::string& rule : rules_beyond_edges(experiment)) rules.insert(rule);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::Bug) throw;
     edge.reason = join(split(error.message(), '\n'), "; ");
@@ -56,6 +60,7 @@ void find_edge(const SweepPoint& point, const SweepStabilitySettings& settings, 
 SweptEdges sweep_stability(const Value& document, const SweepStabilitySettings& settings) {
   const Groups groups = groups_of(points_of(document, "takes"));
   SweptEdges sweep;
+  std::set<std::string> rules;
   if (const Value* name = document.find("name")) sweep.name = name->text;
   sweep.keys = varied_keys(groups.firsts);
   const std::vector<std::string> titles = run_titles(groups.firsts);
@@ -66,9 +71,10 @@ SweptEdges sweep_stability(const Value& document, const SweepStabilitySettings& 
     edge.candidate = candidate_of(point);
     edge.points = groups.sizes[i];
     for (const std::string& key : sweep.keys) edge.values.push_back(value_of(point, key));
-    find_edge(point, settings, edge);
+    find_edge(point, settings, edge, rules);
     if (settings.progress) settings.progress(i + 1);
   }
+  sweep.remark = edges_remark({rules.begin(), rules.end()});
   return sweep;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "core/base/error.h"
@@ -125,7 +126,8 @@ void print_remarks(const Plan& plan) {
       recomputation_remark(e.pipeline.recompute, e.shape(1).microbatches),
       e.pipeline.offload ? offload_remark(plan.training.schedule, e.pipeline.fetch_ahead) : "",
       update_remark(plan.training.schedule, plan.training.loop),
-      perturbation_remark(e.perturbation)};
+      perturbation_remark(e.perturbation),
+      e.optimizer->linear() ? edges_remark(rules_beyond_edges(e)) : ""};
   for (const NamedGradientRule& rule : e.gradient_rules) remarks.push_back(rule.rule->remark());
   for (const std::string& remark : remarks)
     if (!remark.empty()) print("\nnote: %s\n", remark.c_str());
@@ -244,12 +246,14 @@ void check_all_of(const Value& document, const Problems& faults) {
   const std::string name = document.find("name")->text;
   std::vector<RunRecord> planned;
   SweepDuration duration;
+  std::set<std::string> rules;
   const std::size_t runs = check_sweep(
       document, {.runs = std::filesystem::path(kRuns) / name, .recorded = {}, .tell = tell},
       [&](const std::string& title, std::size_t of, const Plan& plan) {
         table.add(line_of(title, of, plan));
         planned.emplace_back().config = plan.experiment->resolved;
         duration.add(plan, of);
+        for (const std::string& rule : rules_beyond_edges(*plan.experiment)) rules.insert(rule);
       });
   check_named_keys(document, planned);
   const std::vector<RunRecord> records =
@@ -265,6 +269,7 @@ void check_all_of(const Value& document, const Problems& faults) {
       "update; smallest edge: the largest stable learning rate × curvature, and its stage.\n",
       runs == 1 ? "The only run is" : concat("All ", runs, " runs are").c_str());
   print_duration(duration);
+  if (!rules.empty()) print("\nnote: %s\n", edges_remark({rules.begin(), rules.end()}).c_str());
   if (const std::string few = few_runs_remark(document, records); !few.empty())
     print("\nnote: %s\n", few.c_str());
 }

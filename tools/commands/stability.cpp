@@ -186,6 +186,8 @@ void print_notes(const StabilityReport& report, const Experiment& experiment) {
         "\nnote: the backward of stage %d reads other weights than its forward; that is left out "
         "(--discrepancy 1 takes it as large as the curvature)\n",
         report.first_mismatch);
+  if (const std::string remark = edges_remark(rules_beyond_edges(experiment)); !remark.empty())
+    print("\nnote: %s\n", remark.c_str());
   if (experiment.resolved.find_path("lr_schedule.name")->text != "constant")
     print("\nnote: lr is the optimizer's; lr_schedule changes it over time\n");
 }
@@ -237,6 +239,7 @@ int run_swept_stability(const CommandLine& line) {
   switch (format) {
     case StabilityFormat::Text:
       print("experiment  %s\n\n%s", sweep.name.c_str(), swept_text(sweep).c_str());
+      if (!sweep.remark.empty()) print("\nnote: %s\n", sweep.remark.c_str());
       break;
     case StabilityFormat::Json: print("%s", json.c_str()); break;
     case StabilityFormat::Csv: print("%s", swept_csv(sweep).c_str()); break;

@@ -361,14 +361,15 @@ class Machines(StudyTest):
         task = SimpleNamespace(reference="reference")
         fast, close = front.Point(cell("fast", 8, 0.85), "8", 1.0), front.Point(cell("close", 4, 0.896), "4", 2.0)
         self.assertEqual(
-            "take close in 4 stages: 2.00 hours where reference in 1 stage takes 4.00, and −0.40 points from it. The "
-            "fastest, fast in 8 stages: 1.00 hours where reference in 1 stage takes 4.00, and −5.00 points from it.",
+            "take close in 4 stages: 2.00 hours where reference in 1 stage takes 4.00 hours, and −0.40 points from it. The "
+            "fastest, fast in 8 stages: 1.00 hours where reference in 1 stage takes 4.00 hours, and −5.00 points from it.",
             front.sentence(task, [fast, close, reference]))
         self.assertEqual(
             "stay with reference in 1 stage: 4.00 hours; whatever is faster loses more than 0.5 points. The "
-            "fastest, fast in 8 stages: 1.00 hours where reference in 1 stage takes 4.00, and −5.00 points from it.",
+            "fastest, fast in 8 stages: 1.00 hours where reference in 1 stage takes 4.00 hours, and −5.00 points from it.",
             front.sentence(task, [fast, reference]))
         self.assertEqual("not run yet", front.sentence(task, [fast]))
+        self.assertEqual(["1.00 hours", "59.4 minutes", "36.0 seconds"], [front.duration(hours) for hours in (1, 0.99, 0.01)])
         better = front.Point(cell("as fast", 4, 0.898), "4", 2.01)  # hours within 1 % count as equal
         self.assertTrue(front.sentence(task, [close, better, reference]).startswith("take as fast in 4 stages: 2.01 "))
 

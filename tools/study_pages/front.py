@@ -126,8 +126,16 @@ def fastest_of(points):
 
 
 def told(point, reference):
-    text = f"{point.name}: {point.hours:#.3g} hours"
+    text = f"{point.name}: {duration(point.hours)}"
     if point is not reference:
         difference = signed(point.cell.mean - reference.cell.mean)
-        text += f" where {reference.name} takes {reference.hours:#.3g}, and {difference} points from it"
+        text += f" where {reference.name} takes {duration(reference.hours)}, and {difference} points from it"
     return text
+
+
+def duration(hours):
+    """In the largest unit of which there is one."""
+    for unit, count in (("hours", hours), ("minutes", 60 * hours)):
+        if count >= 1:
+            return f"{count:#.3g} {unit}"
+    return f"{HOUR * hours:#.3g} seconds"

@@ -40,8 +40,9 @@ inline float sign_of(float x) {
 inline double sign_of(double x) {
   return x > 0 ? 1.0 : x < 0 ? -1.0 : x;
 }
+/// sign() of NaN is 0; divided by 0 it is NaN again. where() takes no tensors without memory.
 inline at::Tensor sign_of(const at::Tensor& x) {
-  return at::where(x.isnan(), x, x.sign());
+  return x.sign() / x.eq(x);
 }
 
 /// Steps one parameter of numbers T with a gradient of numbers G on the CPU. `next` may be

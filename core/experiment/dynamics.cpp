@@ -34,6 +34,7 @@ std::optional<Dynamics> dynamics_of(const Experiment& experiment) {
 }
 
 std::vector<std::string> rules_beyond_edges(const Experiment& experiment) {
+  if (!experiment.optimizer->linear()) return {};
   std::vector<std::string> names;
   for (const NamedGradientRule& each : experiment.gradient_rules)
     if (!each.rule->changes_lr()) names.push_back(each.name);

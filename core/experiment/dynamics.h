@@ -21,7 +21,7 @@ std::vector<StageDelay> steady_delays(const Experiment& experiment);
 std::optional<Dynamics> dynamics_of(const Experiment& experiment);
 
 /// The registered names of its gradient rules that the edges leave out: all but those that only
-/// change learning rates.
+/// change learning rates. None where the optimizer has no edges.
 std::vector<std::string> rules_beyond_edges(const Experiment& experiment);
 
 /// What is printed beside edges that leave these rules out; empty for none.

@@ -127,7 +127,7 @@ void print_remarks(const Plan& plan) {
       e.pipeline.offload ? offload_remark(plan.training.schedule, e.pipeline.fetch_ahead) : "",
       update_remark(plan.training.schedule, plan.training.loop),
       perturbation_remark(e.perturbation),
-      e.optimizer->linear() ? edges_remark(rules_beyond_edges(e)) : ""};
+      edges_remark(rules_beyond_edges(e))};
   for (const NamedGradientRule& rule : e.gradient_rules) remarks.push_back(rule.rule->remark());
   for (const std::string& remark : remarks)
     if (!remark.empty()) print("\nnote: %s\n", remark.c_str());

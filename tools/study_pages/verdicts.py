@@ -34,7 +34,7 @@ class Claim:
     say: str
     test: dict  # a member of `tests` of the program's JSON
     primary: bool
-    adjusted: float = None  # p after Holm's correction: over all primary claims, or over those of the file
+    adjusted: float = None  # p after Holm's correction: over all primary claims, or over those of the task
 
     @property
     def of_ends(self):

@@ -102,9 +102,11 @@ double processor_seconds() {
 /// The content of run.json, written when the run starts and again when it ends in any way.
 class RunState {
  public:
-  /// `contents`: digests of the files at the experiment's paths; `remarks`: remarks printed so far.
-  RunState(const RunFolder& folder, const Experiment& experiment, const Value& contents,
-           const Value& remarks, const std::vector<std::string>& command, Team& team)
+  /// `device`: the first worker's; `contents`: digests of the files at the experiment's paths;
+  /// `remarks`: remarks printed so far.
+  RunState(const RunFolder& folder, const Experiment& experiment, at::Device device,
+           const Value& contents, const Value& remarks, const std::vector<std::string>& command,
+           Team& team)
       : folder_(folder), first_(team.first()) {
     const BuildInfo& build = build_info();
     set("state", Value::of("running"));
@@ -121,7 +123,7 @@ class RunState {
     set("contents", contents);
     set("plugins", plugins_value());
     set("machine", Value::of(host_name()));
-    set("processor", Value::of(processor_name()));
+    set("processor", Value::of(device_model(device)));
     set("instruction_set", Value::of(instruction_set()));
     set("cores", Value::of(static_cast<std::int64_t>(std::thread::hardware_concurrency())));
     set("processes", Value::of(static_cast<std::int64_t>(team.size())));
@@ -373,8 +375,8 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
     const auto begin = [&](const std::vector<std::string>& remarks) {
       const Lock lock(ending);
       if (team.first()) folder.write_experiment(experiment.resolved);
-      state.emplace(folder, experiment, contents, all_remarks(beginning.earlier, remarks),
-                    choices.command, team);
+      state.emplace(folder, experiment, plan.devices.front(), contents,
+                    all_remarks(beginning.earlier, remarks), choices.command, team);
     };
     // The folder of an earlier session is not changed before its run is known to continue.
     const bool fresh = beginning.what == Resumption::Begin;

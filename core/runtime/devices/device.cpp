@@ -11,8 +11,22 @@
 namespace pipewright {
 namespace {
 
+/// Makes kernels give the same bits whenever they get the same, and float32 be float32: without
+/// this cuDNN rounds the factors of convolutions to TF32's ten bits, and adds in any order.
+void compute_as_written() {
+  at::Context& context = at::globalContext();
+  context.setAllowTF32CuDNN(false);
+  context.setAllowTF32CuBLAS(false);
+  context.setBenchmarkCuDNN(false);
+  context.setDeterministicCuDNN(true);
+  context.setDeterministicAlgorithms(true, /*warn_only=*/true);
+  context.setDeterministicFillUninitializedMemory(false);
+  setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+}
+
 /// Loads LibTorch's CUDA half into the process. Returns why that failed, "" if it did not.
 std::string load_cuda() {
+  compute_as_written();
   const std::string path = loaded_torch_root() / "lib" / "libtorch_cuda.so";
   if (dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return {};
   const char* said = dlerror();

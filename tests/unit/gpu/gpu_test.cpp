@@ -32,9 +32,6 @@ class Gpu : public testing::TestWithParam<int> {
   void SetUp() override {
     if (kDevices < 1) PIPEWRIGHT_LACKS("gpu") << "LibTorch can use no CUDA device";
     if (kDevices < GetParam()) PIPEWRIGHT_LACKS("second-gpu") << "LibTorch can use one CUDA device";
-    // Or a convolution's backward adds in another order every time.
-    at::globalContext().setDeterministicCuDNN(true);
-    at::globalContext().setBenchmarkCuDNN(false);
   }
   std::vector<at::Device> devices() const { return cuda_devices(GetParam()); }
 };

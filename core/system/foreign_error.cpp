@@ -27,6 +27,9 @@ constexpr std::array<std::string_view, 7> kNoMemory{kNoParts,
                                                     "numel: integer multiplication overflow",
                                                     "called with negative number"};
 
+/// What LibTorch says behind the name of an operator that adds in any order.
+constexpr std::string_view kUnordered = " does not have a deterministic implementation";
+
 bool is_about_memory(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
       dynamic_cast<const std::length_error*>(&error) != nullptr)
@@ -74,6 +77,12 @@ Error file_system_error(const std::filesystem::filesystem_error& error) {
 
 std::string first_line(const std::exception& error) {
   const std::string text = error.what();
+  const std::size_t unordered = text.find(kUnordered);
+  if (unordered != std::string::npos)
+    return concat(
+        text.substr(0, unordered),
+        " adds in another order in every run, so its results would not be the same twice; "
+        "put the stage that needs it on the CPU, as in pipeline.device: [cuda:0, cpu]");
   return text.substr(0, text.find('\n'));
 }
 

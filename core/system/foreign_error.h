@@ -21,7 +21,8 @@ std::optional<Error> machine_error(const std::exception& error,
 /// others are Error{Bug}, because only a defect of our own can have caused them.
 Error foreign_error(const std::exception& error, ErrorKind resource = ErrorKind::Data);
 
-/// The first line of what(); LibTorch puts a stack trace behind it.
+/// The first line of what(), behind which LibTorch puts a stack trace. Where an operator has only a
+/// kernel that adds in any order, it says so in our words.
 std::string first_line(const std::exception& error);
 
 /// The Error "a thread for `whose` cannot be started: …", with the reason and the limit that was

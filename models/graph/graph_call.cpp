@@ -74,6 +74,8 @@ void check_growth(const GraphCall& call, const c10::Stack& given, const GraphFra
 CallKind kind_of(const GraphNode& node) {
   if (node.name == kBatchNormOperator) return CallKind::BatchNorm;
   if (is_dropout(node.name)) return CallKind::Dropout;
+  if (node.name == "aten::layer_norm") return CallKind::LayerNorm;
+  if (node.name == "aten::adaptive_avg_pool2d") return CallKind::AverageTo;
   if (node.name == "aten::view" && node.overload.empty()) return CallKind::View;
   return grows_by_numbers(node.name) ? CallKind::Growing : CallKind::Plain;
 }

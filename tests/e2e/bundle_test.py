@@ -127,6 +127,15 @@ class Bundle(harness.EndToEnd):
         for words in ("3.00 (2.00 – 4.00)", "3.50 (3.00 – 4.00)", "+10.0, -10.0", "| 2 | 1.0000 | 50.00 |"):
             self.assertIn(words, self.markdown())
 
+    def test_epochs_of_a_recipe_that_is_cut_are_those_it_has_printed(self):
+        line = "epoch {}/9  loss {}  test loss 2.1000  test accuracy {} %  {} s (10 samples/s)"
+        prints = "".join(f"echo '{line.format(*epoch)}';" for epoch in ((1, 2.5, "25.00", 9.0), (2, 1.5, "50.00", 4.0)))
+        bundle = self.fake_bundle(pipewright_sh=f'[ "$2" != run ] || {{ {prints} }}')
+        recipe = self.check(bundle, "--parts", "recipe")["recipe"]
+        self.assertEqual([(0, 2.5, 0.25), (1, 1.5, 0.5)],
+                         [(each["epoch"], each["train_loss"], each["test_accuracy"]) for each in recipe["epochs"]])  # fmt: skip
+        self.assertEqual(4, recipe["seconds_per_epoch"]["median"])
+
     def test_cuda_graphs_are_due_where_a_static_schedule_is_slower_than_a_plain_step(self):
         for ours, due in ((2.0, False), (2.2, True)):
             with self.subTest(ours=ours):

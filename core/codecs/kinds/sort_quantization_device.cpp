@@ -8,13 +8,13 @@
 #include "core/codecs/loops/bit_tensors.h"
 #include "core/codecs/loops/bits.h"
 #include "core/codecs/loops/cuda_kernels.h"
+#include "core/codecs/loops/rank_selection.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
 namespace {
 
 constexpr std::int64_t kHeader = 8;
-constexpr std::int64_t kSample = 1 << 16;
 
 unsigned flip_of(const SortQuantization& settings) {
   const int bits = settings.code_bits();
@@ -30,11 +30,28 @@ at::Tensor ends_of_parts(const at::Tensor& sorted, std::int64_t groups) {
                    1);
 }
 
+/// Where sorted_sample() looks among n values: one place in each of m equal parts. The states of
+/// its generator are aⁱ⁺¹·s + c·(1 + … + aⁱ) modulo 2⁶⁴, so products and sums in any order give
+/// them.
+at::Tensor places_of_sample(std::int64_t n, const at::TensorOptions& device) {
+  const std::int64_t m = std::min(n, kSampleOfLimits);
+  const auto wrapped = [](std::uint64_t number) { return static_cast<std::int64_t>(number); };
+  const auto options = device.dtype(at::kLong);
+  const at::Tensor powers = at::full({m}, wrapped(kSampleFactor), options).cumprod(0);
+  const at::Tensor sums = at::cat({at::ones({1}, options), powers.narrow(0, 0, m - 1)}).cumsum(0);
+  const at::Tensor states = powers * wrapped(kSampleSeed) + sums * wrapped(kSampleSummand);
+  const at::Tensor numbers = states.bitwise_right_shift(40).bitwise_and((1 << 24) - 1);
+  const at::Tensor i = at::arange(m, options);
+  const at::Tensor begin = i * (n / m) + i.clamp_max(n % m);
+  const at::Tensor size = n / m + (i < n % m).to(at::kLong);
+  return begin + (numbers * size).bitwise_right_shift(24);
+}
+
 /// [groups, 2]: least and greatest value of each group when the limits between groups come from a
-/// sample, every k-th value.
+/// sample.
 at::Tensor ends_by_sample(const at::Tensor& x, std::int64_t groups) {
-  const std::int64_t every = (x.numel() + kSample - 1) / kSample;
-  const at::Tensor sample = std::get<0>(x.slice(0, 0, x.numel(), every).sort());
+  const at::Tensor places = places_of_sample(x.numel(), x.options());
+  const at::Tensor sample = std::get<0>(x.index_select(0, places).sort());
   const at::Tensor limits = ends_of_parts(sample, groups).select(1, 1).narrow(0, 0, groups - 1);
   const at::Tensor group = at::bucketize(x, limits.contiguous());
   const float infinite = std::numeric_limits<float>::infinity();
@@ -51,7 +68,7 @@ at::Tensor ends_by_sample(const at::Tensor& x, std::int64_t groups) {
 /// Low, step and high of each group. Low and step are NaN if a value is not finite or a range too
 /// wide.
 std::array<at::Tensor, 3> groups_of(const SortQuantization& settings, const at::Tensor& x) {
-  const at::Tensor ends = settings.sampled && settings.split > 0
+  const at::Tensor ends = settings.samples()
                               ? ends_by_sample(x, settings.groups())
                               : ends_of_parts(std::get<0>(x.sort()), settings.groups());
   const double levels = (1 << settings.bits) - 1;

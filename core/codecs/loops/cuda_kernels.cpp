@@ -56,7 +56,7 @@ void* current_stream_of(const at::Tensor& x) {
 bool encode_by_kernels(const SortQuantization& wanted, const at::Tensor& x,
                        const at::Tensor& payload) {
   const SortQuantization settings = wanted.for_values(x.numel());
-  if (!can(settings, x)) return false;
+  if (!can(settings, x) || settings.samples()) return false;  // they know no samples
   const c10::DeviceGuard on_its_device(x.device());
   const PipewrightSortQuantization same = plain(settings, x);
   const at::Tensor workspace = at::empty({kernels().workspace(&same)}, payload.options());

@@ -290,11 +290,11 @@ std::vector<const float*> places_of_sample(std::span<const float> values, std::i
   std::vector<const float*> places(as_index(m));
   if (m == 0) return places;
   const std::int64_t part = n / m, rest = n % m;
-  std::uint64_t state = 0x9e3779b97f4a7c15u;
+  std::uint64_t state = kSampleSeed;
   for (std::int64_t i = 0; i < m; ++i) {
     const std::int64_t begin = i * part + std::min(i, rest);
     const auto size = static_cast<std::uint64_t>(part + (i < rest ? 1 : 0));
-    state = state * 6364136223846793005u + 1442695040888963407u;
+    state = state * kSampleFactor + kSampleSummand;
     places[as_index(i)] =
         values.data() + begin + static_cast<std::int64_t>(((state >> 40) * size) >> 24);
   }

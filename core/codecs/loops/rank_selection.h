@@ -32,6 +32,11 @@ constexpr float value_of(std::int32_t key) {
 /// Sorts in place, ascending.
 void sort_keys(std::vector<std::int32_t>& keys);
 
+/// The linear congruential generator, modulo 2⁶⁴, whose states' high bits place a sample.
+inline constexpr std::uint64_t kSampleSeed = 0x9e3779b97f4a7c15u,
+                               kSampleFactor = 6364136223846793005u,
+                               kSampleSummand = 1442695040888963407u;
+
 /// Keys of a sample of at most `most` ≥ 1 values, ascending, with 0 for −0. The sample takes one
 /// value, at an arbitrary but fixed place, from each of as many equal parts of the array.
 std::vector<std::int32_t> sorted_sample(std::span<const float> values, std::int64_t most);

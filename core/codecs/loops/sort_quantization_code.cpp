@@ -21,7 +21,6 @@ constexpr std::uint8_t kVersion = 1, kContainer = 1;
 constexpr std::int64_t kHeader = 8;
 constexpr std::int64_t kBlock = 4096;      // values whose codes stay in the first-level cache
 constexpr std::int64_t kGrain = 32;        // blocks
-constexpr std::int64_t kSample = 1 << 16;  // size of the sample for `sampled`
 
 std::size_t as_index(std::int64_t i) {
   return static_cast<std::size_t>(i);
@@ -71,7 +70,7 @@ std::vector<QuantizedGroup> exact_groups(const SortQuantization& settings,
 /// Groups with the limits of a sample's groups.
 std::vector<QuantizedGroup> sampled_groups(const SortQuantization& settings,
                                            std::span<const float> values, const ForPieces& pieces) {
-  const std::vector<std::int32_t> sample = sorted_sample(values, kSample);
+  const std::vector<std::int32_t> sample = sorted_sample(values, kSampleOfLimits);
   const std::int64_t count = settings.groups(), m = std::ssize(sample);
   std::vector<std::int32_t> edges;
   for (std::int64_t g = 1; g < count; ++g) {
@@ -159,7 +158,7 @@ std::optional<std::vector<QuantizedGroup>> find_groups(const SortQuantization& s
                                                        const ForPieces& pieces) {
   const SortQuantization fitting = settings.for_values(std::ssize(values));
   if (values.empty()) return std::vector<QuantizedGroup>{{0, 0, 0}};
-  auto groups = fitting.sampled && fitting.split > 0 ? sampled_groups(fitting, values, pieces)
+  auto groups = fitting.samples() ? sampled_groups(fitting, values, pieces)
                                                      : exact_groups(fitting, values, pieces);
   if (!representable(fitting, groups)) return {};
   return groups;

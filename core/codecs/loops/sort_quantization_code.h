@@ -30,6 +30,7 @@
 namespace pipewright {
 
 inline constexpr int kMostCodeBits = 16;
+inline constexpr std::int64_t kSampleOfLimits = 1 << 16;  ///< values that `sampled` looks at
 
 struct SortQuantization {
   int bits = 6;            ///< Q, at least 1
@@ -43,6 +44,8 @@ struct SortQuantization {
   /// Bits that a code takes in the payload.
   int field_bits() const { return container ? (code_bits() <= 8 ? 8 : 16) : code_bits(); }
   std::int64_t groups() const { return std::int64_t{1} << split; }
+  /// Whether limits come from a sample, which has values and not ranks: equal values share a group.
+  bool samples() const { return sampled && split > 0; }
   /// Payload bytes of n values, header included.
   std::int64_t payload_bytes(std::int64_t n) const;
 };

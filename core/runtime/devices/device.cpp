@@ -3,6 +3,9 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
+#include <filesystem>
+
 #include "core/base/error.h"
 #include "core/base/wording.h"
 #include "core/runtime/build_info.h"
@@ -12,14 +15,15 @@ namespace pipewright {
 namespace {
 
 /// Makes kernels give the same bits whenever they get the same, and float32 be float32: without
-/// this cuDNN rounds the factors of convolutions to TF32's ten bits, and adds in any order.
+/// this cuDNN rounds the factors of convolutions to TF32's ten bits, and adds in any order. An
+/// operator that can only add in any order fails.
 void compute_as_written() {
   at::Context& context = at::globalContext();
   context.setAllowTF32CuDNN(false);
   context.setAllowTF32CuBLAS(false);
   context.setBenchmarkCuDNN(false);
   context.setDeterministicCuDNN(true);
-  context.setDeterministicAlgorithms(true, /*warn_only=*/true);
+  context.setDeterministicAlgorithms(true, /*warn_only=*/false);
   context.setDeterministicFillUninitializedMemory(false);
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
 }
@@ -27,8 +31,12 @@ void compute_as_written() {
 /// Loads LibTorch's CUDA half into the process. Returns why that failed, "" if it did not.
 std::string load_cuda() {
   compute_as_written();
-  const std::string path = loaded_torch_root() / "lib" / "libtorch_cuda.so";
-  if (dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return {};
+  const std::filesystem::path folder = loaded_torch_root() / "lib";
+  if (dlopen((folder / "libtorch_cuda.so").c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) {
+    // LibTorch would load it for the first factorization, and fail if two threads ask at once.
+    dlopen((folder / "libtorch_cuda_linalg.so").c_str(), RTLD_NOW | RTLD_GLOBAL);
+    return {};
+  }
   const char* said = dlerror();
   return said == nullptr ? "the system does not say why" : said;
 }

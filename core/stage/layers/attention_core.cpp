@@ -57,7 +57,7 @@ at::Tensor AttentionCore::attend_to_all(const at::Tensor& q, const at::Tensor& k
     shares = shares_on_meta(shares, keys);
   } else if (const at::Tensor mask = allowed(q, k, keys); mask.defined()) {
     constexpr double kNever = -std::numeric_limits<double>::infinity();
-    shares = at::_safe_softmax(shares.masked_fill(mask.logical_not(), kNever), -1, wide(shares));
+    shares = at::_safe_softmax(shares.masked_fill(mask.logical_not(), kNever).to(wide(shares)), -1);
   } else {
     shares = at::softmax(shares, -1, wide(shares));
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/error.h"
+#include "core/stage/gpu_forms.h"
 #include "core/stage/layers.h"
 #include "core/stage/meta/on_meta.h"
 #include "core/stage/torch.h"
@@ -24,7 +25,7 @@ class LayerNorm final : public Layer {
     if (input.is_meta())
       return made_on_meta({input, parameters[0], parameters[1]}, at::empty_like(input),
                           {input, at::empty({2, input.numel() / width_}, parameters[0].options())});
-    return at::layer_norm(input, {width_}, parameters[0], parameters[1], eps_);
+    return layer_norm_in_two_formats(input, parameters[0], parameters[1], eps_);
   }
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Layers without parameters and buffers that rearrange or summarise their input.
 #include "core/base/error.h"
+#include "core/stage/gpu_forms.h"
 #include "core/stage/layers.h"
 #include "core/stage/meta/on_meta.h"
 #include "core/stage/torch.h"
@@ -59,7 +60,7 @@ class AveragePoolTo final : public Layer {
                           at::empty({input.size(0), input.size(1), size_, size_}, input.options(),
                                     input.suggest_memory_format()),
                           {input});
-    return at::adaptive_avg_pool2d(input, {size_, size_});
+    return average_to(input, size_, size_);
   }
 
  private:

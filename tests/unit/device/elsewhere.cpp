@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/runtime/executor.h"
 #include "core/stage/torch.h"
 
@@ -63,6 +65,17 @@ void expect_equal_elsewhere(const std::string& changes, const std::vector<at::De
   EXPECT_EQ(flat_losses(a), flat_losses(b));
   EXPECT_EQ(flat_losses(a), flat_losses(c));
   EXPECT_LT(distance_between(cpu, threads), tolerance::kTrainedElsewhere);
+}
+
+void expect_equal_ways(const std::string& changes, const std::vector<at::Device>& devices) {
+  SCOPED_TRACE(changes);
+  Laboratory there(changes);
+  const Plan& plan = plan_on(there, devices);
+  const Stages serial = plan.stages(), threads = plan.stages();
+  const auto a = flat_losses(train(plan, serial, Execution::Serial));
+  EXPECT_EQ(a, flat_losses(train(plan, threads, Execution::Threads)));
+  EXPECT_EQ(difference(serial, threads), "");
+  for (const double loss : a) EXPECT_TRUE(std::isfinite(loss));
 }
 
 }  // namespace pipewright::test

@@ -22,4 +22,7 @@ std::string once(const SchemeCase& scheme);
 /// stream per worker and with one for all, and the CPU's numbers up to rounding.
 void expect_equal_elsewhere(const std::string& changes, const std::vector<at::Device>& devices);
 
+/// Expects the same bits in `serial` and `threads` only, of numbers that are finite.
+void expect_equal_ways(const std::string& changes, const std::vector<at::Device>& devices);
+
 }  // namespace pipewright::test

@@ -2,6 +2,7 @@
 // On real devices. Labelled `gpu`; each test skips, saying so, where it has too few.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "core/codecs/edge_coding.h"
@@ -79,6 +80,28 @@ TEST_P(Gpu, GivesTheSameWhereActivationsWaitOnTheHost) {
         devices());
 }
 
+/// Small models of every kind of layer.
+constexpr std::array kModels{
+    "model: {name: cnn, width: 0.125, size: 8, channels: 1, classes: 3}",
+    "model: {name: vgg16, width: 0.0625, classes: 3}, loader.batch_size: 4, dataset.train: 12",
+    "model: {name: resnet18, width: 0.125, size: 32, classes: 3}, dataset.train: 16",
+    "model: {name: gpt, vocabulary: 16, tokens: 8, width: 16, heads: 2, layers: 4}",
+    "model: {name: transformer, vocabulary: 16, tokens: 8, width: 16, heads: 2, blocks: 2}",
+    "model: {name: residual_lstm, vocabulary: 16, tokens: 8, width: 16}",
+    "model: {name: gnmt8, vocabulary: 16, tokens: 8, width: 16}"};
+
+TEST_P(Gpu, GivesTheSameBitsInSerialAndThreadsForEveryModelInEveryFormat) {
+  for (const char* model : kModels)
+    for (const char* precision : {"float32", "bfloat16", "float16"})
+      expect_equal_ways(concat("{scheme: {name: spectrain}, optimizer.lr: 0.001, train.precision: ",
+                               precision, ", ", model, "}"),
+                        devices());
+}
+
+TEST_P(Gpu, GivesTheSameBitsWhereThreadsFactorizeMatrices) {
+  expect_equal_ways("{scheme: {name: pipedream}, optimizer: {name: soap, lr: 0.001}}", devices());
+}
+
 TEST_P(Gpu, GivesTheSameOfADisturbedTraining) {
   for (const char* scheme : {"gpipe", "pipedream", "spectrain"})
     expect_equal_elsewhere(
@@ -131,8 +154,10 @@ std::vector<at::Tensor> quantised_tensors() {
 TEST_P(Gpu, SortQuantizationGivesTheBytesAndTheValuesOfTheCpu) {
   for (const at::Tensor& x : quantised_tensors())
     for (const auto& [bits, split] : {std::pair{6, 2}, {3, 1}, {9, 3}, {12, 4}, {8, 0}, {4, 6}})
-      for (const bool container : {false, true}) {
-        const SortQuantization settings{.bits = bits, .split = split, .container = container};
+      for (const auto& [container, sampled] :
+           {std::pair{false, false}, {true, false}, {false, true}}) {
+        const SortQuantization settings{
+            .bits = bits, .split = split, .container = container, .sampled = sampled};
         const std::span<const float> values(x.const_data_ptr<float>(),
                                             static_cast<std::size_t>(x.numel()));
         const at::Tensor expected = at::empty({settings.payload_bytes(x.numel())}, at::kByte);
@@ -146,7 +171,8 @@ TEST_P(Gpu, SortQuantizationGivesTheBytesAndTheValuesOfTheCpu) {
         const at::Tensor payload = at::empty({expected.numel()}, there.options().dtype(at::kByte));
         encode_on_device(settings, there, payload);
         EXPECT_TRUE(payload.cpu().equal(expected))
-            << bits << ", " << split << ", container " << container << ", n " << x.numel();
+            << bits << ", " << split << ", container " << container << ", sampled " << sampled
+            << ", n " << x.numel();
         const at::Tensor back = at::empty_like(there);
         decode_on_device(settings, payload, back);
         EXPECT_TRUE(back.cpu().equal(decoded)) << bits << ", " << split << ", n " << x.numel();

@@ -16,6 +16,8 @@ const std::vector<std::string> kModels{
     "model: {name: cnn, width: 0.125, size: 8, channels: 1, classes: 3}",
     "model: {name: encoder, layers: 4, width: 8, heads: 2, feed_forward: 12, tokens: 5, "
     "dropout: 0.1}, pipeline.balance: layers",
+    "model: {name: gpt, vocabulary: 12, tokens: 5, layers: 4, width: 8, heads: 2, dropout: 0.1}, "
+    "pipeline.balance: layers",
 };
 
 struct Trained {

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Operators in forms for devices whose own kernel refuses formats that the CPU's takes, or adds in
+/// an order that differs from run to run. On the CPU LibTorch's operator is called as it is.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+namespace pipewright {
+
+/// Layer norm (Ba et al., 2016) over the last weight.dim() dimensions, with weight and bias in the
+/// wide format and the input in either. The CPU's operator takes both formats and computes in the
+/// wide one; others get the wide one, and the result is rounded to the input's.
+at::Tensor layer_norm_in_two_formats(const at::Tensor& input, const at::Tensor& weight,
+                                     const at::Tensor& bias, double eps);
+
+/// Averages images [n, c, h, w], or [c, h, w], to [.., rows, columns] as
+/// `at::adaptive_avg_pool2d`: row i is the mean of the rows from ⌊i·h/rows⌋ to ⌈(i+1)·h/rows⌉,
+/// columns alike. CUDA's backward of that adds atomically, so there it is two products of matrices.
+at::Tensor average_to(const at::Tensor& input, std::int64_t rows, std::int64_t columns);
+
+/// The same as two products on any device.
+at::Tensor average_by_products(const at::Tensor& input, std::int64_t rows, std::int64_t columns);
+
+}  // namespace pipewright

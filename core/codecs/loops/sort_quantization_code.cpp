@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::uint8_t kVersion = 1, kContainer = 1;
 constexpr std::int64_t kHeader = 8;
-constexpr std::int64_t kBlock = 4096;      // values whose codes stay in the first-level cache
-constexpr std::int64_t kGrain = 32;        // blocks
+constexpr std::int64_t kBlock = 4096;  // values whose codes stay in the first-level cache
+constexpr std::int64_t kGrain = 32;    // blocks
 
 std::size_t as_index(std::int64_t i) {
   return static_cast<std::size_t>(i);
@@ -159,7 +159,7 @@ std::optional<std::vector<QuantizedGroup>> find_groups(const SortQuantization& s
   const SortQuantization fitting = settings.for_values(std::ssize(values));
   if (values.empty()) return std::vector<QuantizedGroup>{{0, 0, 0}};
   auto groups = fitting.samples() ? sampled_groups(fitting, values, pieces)
-                                                     : exact_groups(fitting, values, pieces);
+                                  : exact_groups(fitting, values, pieces);
   if (!representable(fitting, groups)) return {};
   return groups;
 }

@@ -179,7 +179,8 @@ TEST(Identities, DelaysOfPipeDreamArePipeDream) {
 
 TEST(Identities, TwoBufferedWeightsAreOneStepOfDelay) {
   for (const char* shape : {"pipeline.microbatches: 3", "pipeline.microbatches: 4"})
-    for (const char* optimizer : {"{name: sgd, lr: 0.05, momentum: 0.9}", "{name: adam, lr: 0.01}"}) {
+    for (const char* optimizer :
+         {"{name: sgd, lr: 0.05, momentum: 0.9}", "{name: adam, lr: 0.01}"}) {
       const Changes base{kCnn, shape, concat("optimizer: ", optimizer)};
       EXPECT_EQ(other_bits(learned(base + "scheme: {name: pipedream_2bw}"),
                            learned(base + "scheme: {name: delayed_sgd, delay: 1}")),

@@ -222,6 +222,11 @@ void declare_options(CommandLine& line) {
   line.option("markdown", "FILE", "with --sweep: write all points as Markdown");
 }
 
+/// Says beside figures for other programs what they leave out.
+void note_beside(StabilityFormat format, const std::string& remark) {
+  if (format != StabilityFormat::Text && !remark.empty()) print_error("note: %s\n", remark.c_str());
+}
+
 int run_swept_stability(const CommandLine& line) {
   line.refuse_given({"point", "run", "hessian"},
                     "is for one experiment, and --sweep takes all points");
@@ -245,6 +250,7 @@ int run_swept_stability(const CommandLine& line) {
     case StabilityFormat::Csv: print("%s", swept_csv(sweep).c_str()); break;
     case StabilityFormat::Markdown: print("%s", swept_markdown(sweep).c_str()); break;
   }
+  note_beside(format, sweep.remark);
   if (line.given("json")) write_output(line.text("json"), json);
   if (line.given("csv")) write_output(line.text("csv"), swept_csv(sweep));
   if (line.given("markdown")) write_output(line.text("markdown"), swept_markdown(sweep));
@@ -288,6 +294,7 @@ int run_stability(const std::vector<std::string>& arguments) {
     case StabilityFormat::Csv: print("%s", stability_csv(report).c_str()); break;
     default: print_as_text(report, experiment); break;
   }
+  note_beside(format, edges_remark(rules_beyond_edges(experiment)));
   if (line.given("json")) write_output(line.text("json"), json);
   return 0;
 }

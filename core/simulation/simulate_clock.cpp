@@ -7,20 +7,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <deque>
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/random.h"
 #include "core/schedule/dependencies.h"
+#include "core/simulation/action_seconds.h"
 #include "core/simulation/stopped_clock.h"
 
 namespace pipewright {
 namespace {
 
 constexpr double kNotYet = -1;
-constexpr std::size_t kKinds = 16;
 
 /// The way of the messages of a (stage, replica) in one direction.
 struct Edge {
@@ -37,7 +35,6 @@ struct Worker {
   enum class Doing : std::uint8_t { Next, WaitsForRoom, WaitsForTransfer, Meets };
   std::size_t next = 0;
   double free = 0;
-  double factor = 1;
   Doing doing = Doing::Next;
   /// When the input of the forward of a fused pair has come, whose other input has not.
   double first_arrival = kNotYet;
@@ -62,7 +59,7 @@ class Clock {
         shape_(schedule.shape),
         slots_(slots),
         costs_(costs),
-        versions_(versions),
+        seconds_(schedule, slots, costs, versions, hardware),
         hardware_(hardware),
         network_(hardware),
         result_(simulation),
@@ -75,7 +72,6 @@ class Clock {
     for (const auto& worker : schedule.workers) times_.spans.emplace_back(worker.size());
     result_.workers.resize(schedule.workers.size());
     result_.minibatch_ends.assign(as_size(shape_.minibatches), 0);
-    tabulate();
     lay_edges();
   }
 
@@ -95,15 +91,6 @@ class Clock {
   }
 
  private:
-  void tabulate() {
-    seconds_.resize(costs_.size());
-    for (std::size_t stage = 0; stage < costs_.size(); ++stage)
-      for (std::size_t kind = 0; kind < kKinds; ++kind)
-        seconds_[stage][kind] = seconds_of(costs_[stage], static_cast<ActionKind>(kind));
-    for (std::size_t w = 0; w < workers_.size(); ++w)
-      workers_[w].factor = hardware_.time_factor(static_cast<int>(w));
-  }
-
   void lay_edges() {
     for (int replica = 0; replica < shape_.replicas; ++replica)
       for (int stage = 0; stage < shape_.stages; ++stage) {
@@ -215,7 +202,7 @@ class Clock {
     result_.workers[as_size(w)].host.waiting += begin - ready;
     take_input(action, begin);
     if (pair) take_input(actions[self.next + 1], begin);
-    const double seconds = pair ? seconds_of_pair(w, self.next) : seconds_of_action(w, self.next);
+    const double seconds = pair ? seconds_.of_pair(w, self.next) : seconds_.of_action(w, self.next);
     self.performed = pair;
     self.free = begin + seconds;
     for (std::size_t i = self.next; i <= self.next + (pair ? 1 : 0); ++i) {
@@ -242,38 +229,6 @@ class Clock {
     const InputSource input = input_source(action);
     if (input.stage >= 0 && shape_.link_capacity > 0)
       take(edge(input.stage, action.replica, input.gradient), time);
-  }
-
-  /// Seconds that the action computes, by itself.
-  double seconds_of_action(int w, std::size_t position) const {
-    const Action& action = schedule_.workers[as_size(w)][position];
-    double seconds = seconds_[as_size(action.stage)][static_cast<std::size_t>(action.kind)];
-    if (is_backward(action.kind) && !sends_gradient(action))
-      seconds -= action.kind == ActionKind::Backward
-                     ? costs_[as_size(action.stage)].backward_sent
-                     : costs_[as_size(action.stage)].backward_input_sent;
-    return on_device(w, position, seconds + seconds_for_versions(w, position));
-  }
-
-  /// Seconds that the fused pair computes whose forward is at `position`.
-  double seconds_of_pair(int w, std::size_t position) const {
-    const auto& actions = schedule_.workers[as_size(w)];
-    const StageCost &forward = costs_[as_size(actions[position].stage)],
-                    &backward = costs_[as_size(actions[position + 1].stage)];
-    if (forward.fused_pair)
-      return on_device(w, position,
-                       *forward.fused_pair + forward.coding_forward + backward.coding_backward +
-                           seconds_for_versions(w, position) +
-                           seconds_for_versions(w, position + 1));
-    const double first = seconds_of_action(w, position);
-    const double second = seconds_of_action(w, position + 1);
-    return first + second - hardware_.overlap * std::min(first, second);
-  }
-
-  /// What so many seconds of the profile take on the worker's device.
-  double on_device(int w, std::size_t position, double seconds) const {
-    seconds *= workers_[as_size(w)].factor;
-    return hardware_.jitter > 0 ? seconds * jitter(w, position) : seconds;
   }
 
   /// Whether the link of the action's input would now let its worker take it; then the worker posts
@@ -307,34 +262,6 @@ class Clock {
         input.gradient);
   }
 
-  /// Whether the stage before needs the gradient that a backward can make of its input.
-  bool sends_gradient(const Action& action) const {
-    return action.stage > 0 && slots_.backward(action, action.stage - 1) != PassSlots::kNone;
-  }
-
-  /// Seconds that an action spends on versions of the weights besides its own work.
-  double seconds_for_versions(int w, std::size_t position) const {
-    if (versions_ == nullptr) return 0;
-    const auto& actions = schedule_.workers[as_size(w)];
-    const std::vector<ActionWeights>& weights = versions_->workers[as_size(w)];
-    const StageCost& cost = costs_[as_size(actions[position].stage)];
-    if (actions[position].kind == ActionKind::Update)
-      return (weights[position].in_place ? 0 : cost.new_version) +
-             (update_predicts(w, position) ? *cost.fused_prediction : 0);
-    const bool fused = position > 0 && update_predicts(w, position - 1);
-    return weights[position].makes && !fused ? cost.prediction : 0;
-  }
-
-  /// Whether the action is an update that makes the prediction of the pass directly behind it.
-  bool update_predicts(int w, std::size_t position) const {
-    const auto& actions = schedule_.workers[as_size(w)];
-    if (position + 1 >= actions.size()) return false;
-    const Action &update = actions[position], &pass = actions[position + 1];
-    return costs_[as_size(update.stage)].fused_prediction.has_value() &&
-           update.kind == ActionKind::Update && update.stage == pass.stage &&
-           update.replica == pass.replica && versions_->workers[as_size(w)][position + 1].makes;
-  }
-
   double arrival_of(const Action& action, InputSource input) const {
     if (!input.gradient) return times_.forward_arrivals[slots_.forward(action, input.stage)];
     const std::size_t slot = slots_.backward(action, input.stage);
@@ -358,7 +285,7 @@ class Clock {
     if (action.kind == ActionKind::Forward) {
       way = &edge(action.stage, action.replica, false);
       slot = slots_.forward(action, action.stage);
-    } else if (gradient && sends_gradient(action)) {
+    } else if (gradient && seconds_.sends_gradient(action)) {
       way = &edge(action.stage, action.replica, true);
       slot = slots_.backward(action, action.stage);
     }
@@ -443,20 +370,17 @@ class Clock {
       return true;
     }
     Meeting& meeting = meetings_[as_size(action.stage)];
-    const auto coding = [&](const Worker& worker) {
-      return seconds_[as_size(action.stage)][static_cast<std::size_t>(ActionKind::Reduce)] *
-             worker.factor;
-    };
     meeting.here.push_back(w);
-    meeting.last = std::max(meeting.last, self.free + coding(self));
+    meeting.last = std::max(meeting.last, self.free + seconds_.of_reduction(w, action.stage));
     self.doing = Worker::Doing::Meets;
     if (meeting.here.size() < meeting.workers.size()) return false;
     const double seconds = sum(meeting.workers, costs_[as_size(action.stage)]);
     const double end = meeting.last + seconds;
     for (const int each : meeting.here) {
       Worker& worker = workers_[as_size(each)];
-      times_.spans[as_size(each)][worker.next++] = {meeting.last - coding(worker), end};
-      result_.workers[as_size(each)].computing += coding(worker);
+      const double coding = seconds_.of_reduction(each, action.stage);
+      times_.spans[as_size(each)][worker.next++] = {meeting.last - coding, end};
+      result_.workers[as_size(each)].computing += coding;
       result_.workers[as_size(each)].communicating += seconds;
       worker.free = end;
       worker.doing = Worker::Doing::Next;
@@ -474,13 +398,6 @@ class Clock {
     for (const std::int64_t bytes : *cost.reduced_bytes)
       seconds += network_.all_reduce(replicas, bytes);
     return seconds;
-  }
-
-  /// A log-normal factor with mean 1.
-  double jitter(int w, std::size_t position) const {
-    const double variance = std::log1p(hardware_.jitter * hardware_.jitter);
-    const RandomStream stream(hardware_.seed, "simulate.jitter", static_cast<std::uint64_t>(w));
-    return std::exp(std::sqrt(variance) * stream.normal(position) - variance / 2);
   }
 
   void check_finished() {
@@ -567,7 +484,7 @@ class Clock {
   const PipelineShape& shape_;
   const PassSlots& slots_;
   const std::span<const StageCost> costs_;
-  const Versions* const versions_;
+  const ActionSeconds seconds_;
   const Hardware& hardware_;
   Network network_;
   Simulation& result_;
@@ -577,7 +494,6 @@ class Clock {
   std::vector<double> takes_;
   std::vector<Meeting> meetings_;  ///< per stage
   std::vector<double> on_device_;  ///< [forward] → the end of the last copy of what it keeps
-  std::vector<std::array<double, kKinds>> seconds_;
   std::vector<int> awake_;
   /// [link] → tags of messages sent and not taken, where they must be taken in order.
   std::vector<std::deque<std::int64_t>> sent_;

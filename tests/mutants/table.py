@@ -203,7 +203,7 @@ MUTANTS = [
     Mutant("a ring of replicas sends once around only", "core/simulation/network.cpp",
            "const std::int64_t steps = 2 * (replicas - 1);", "const std::int64_t steps = replicas - 1;",
            "core_tests", "*Simulat*:*Network*:*Clock*"),
-    Mutant("a fused pair saves a part of its longer half", "core/simulation/simulate_clock.cpp",
+    Mutant("a fused pair saves a part of its longer half", "core/simulation/action_seconds.cpp",
            "hardware_.overlap * std::min(first, second)", "hardware_.overlap * std::max(first, second)",
            "core_tests", "*Simulat*:DualPipe*:Hardware*"),
     # synthesis

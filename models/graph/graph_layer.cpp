@@ -8,10 +8,9 @@
 
 #include "core/base/error.h"
 #include "core/stage/deferred_statistics.h"
-#include "core/stage/gpu_forms.h"
+#include "core/stage/layers/gpu_forms.h"
 #include "core/stage/meta/on_meta.h"
 #include "core/stage/torch.h"
-#include "core/system/foreign_error.h"
 #include "models/graph/graph_call.h"
 #include "models/graph/graph_drops.h"
 #include "models/graph/graph_meta.h"
@@ -196,7 +195,8 @@ class GraphLayer final : public Layer {
     } catch (const c10::OutOfMemoryError&) {
       throw;
     } catch (const c10::Error& error) {
-      throw Error(ErrorKind::Data, first_line(error), each.node->where);
+      const std::string what = error.what_without_backtrace();
+      throw Error(ErrorKind::Data, what.substr(0, what.find('\n')), each.node->where);
     }
   }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Layers without parameters and buffers that rearrange or summarise their input.
 #include "core/base/error.h"
-#include "core/stage/gpu_forms.h"
 #include "core/stage/layers.h"
+#include "core/stage/layers/gpu_forms.h"
 #include "core/stage/meta/on_meta.h"
 #include "core/stage/torch.h"
 

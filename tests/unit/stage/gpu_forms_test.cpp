@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The forms for GPUs, computed on the CPU and compared with LibTorch's operators there.
-#include "core/stage/gpu_forms.h"
+#include "core/stage/layers/gpu_forms.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/stage/gpu_forms.h"
+#include "core/stage/layers/gpu_forms.h"
 
 #include "core/stage/torch.h"
 

@@ -26,7 +26,7 @@ struct ReadFiles {
   Mutex mutex;
   Paths opened PIPEWRIGHT_GUARDED_BY(mutex);
   Paths given PIPEWRIGHT_GUARDED_BY(mutex);
-  std::set<FileNumber> folders PIPEWRIGHT_GUARDED_BY(mutex);  ///< nothing below is replaced
+  Paths folders PIPEWRIGHT_GUARDED_BY(mutex);  ///< nothing below is replaced
 };
 
 ReadFiles& read_files() {
@@ -57,20 +57,20 @@ std::set<FileNumber> folders_of(std::filesystem::path file) {
   return folders;
 }
 
-/// Whether one of the folders holds the file, by the name given or by the one that links lead to.
-bool is_below(const std::filesystem::path& file, const std::set<FileNumber>& folders) {
-  if (folders.empty()) return false;
-  std::error_code none;
-  for (const auto& name : {absolute_or_same(file), std::filesystem::canonical(file, none)})
-    for (const FileNumber& folder : folders_of(name))
-      if (folders.contains(folder)) return true;
-  return false;
-}
-
 /// Whether one of these files has that number: one that has been removed gives its number away.
 bool has(const Paths& files, const FileNumber& number) {
   const auto found = files.find(number);
   return found != files.end() && number_of(found->second) == number;
+}
+
+/// Whether one of the folders holds the file, by the name given or by the one that links lead to.
+bool is_below(const std::filesystem::path& file, const Paths& folders) {
+  if (folders.empty()) return false;
+  std::error_code none;
+  for (const auto& name : {absolute_or_same(file), std::filesystem::canonical(file, none)})
+    for (const FileNumber& folder : folders_of(name))
+      if (has(folders, folder)) return true;
+  return false;
 }
 
 }  // namespace
@@ -101,7 +101,7 @@ void remember_named_path(const std::filesystem::path& path) {
   if (!folder)
     files.opened.insert_or_assign(*number, absolute_or_same(path));
   else if (!works_in_it)
-    files.folders.insert(*number);
+    files.folders.insert_or_assign(*number, absolute_or_same(path));
 }
 
 bool is_given_file(const std::filesystem::path& file) {

@@ -62,6 +62,20 @@ TEST(GivenFiles, BelowANamedFolderAreNotReplaced) {
   fs::remove_all(elsewhere);
 }
 
+/// File systems give the number of a folder that is gone to the next one.
+TEST(GivenFiles, AFolderThatIsGoneProtectsNoOther) {
+  const fs::path above = new_folder();
+  for (int i = 0; i < 8; ++i) {
+    fs::create_directory(above / "data");
+    std::ofstream(above / "data" / "x.svg") << "x";
+    EXPECT_NO_THROW(refuse_given_file(above / "data" / "x.svg")) << i;
+    fs::rename(above / "data", above / "named");
+    remember_named_path(above / "named");
+    fs::remove_all(above / "named");
+  }
+  fs::remove_all(above);
+}
+
 TEST(GivenFiles, BelowANamedFolderMayBeReplacedByACommandThatWorksThere) {
   const fs::path folder = new_folder(), before = fs::current_path();
   fs::create_directory(folder / "work");

@@ -430,12 +430,12 @@ TEST(SortQuantization, IsTheSameByOperators) {
 
 TEST(SortQuantization, IsTheSameByOperatorsWhereLimitsAreSampled) {
   at::manual_seed(3);
-  for (const std::int64_t n : {1, 8, 1000, 65'536, 65'537, 200'000, 300'001})
-    for (const auto& [bits, split] : {std::pair{6, 2}, {3, 1}, {9, 3}, {12, 4}, {4, 6}, {6, 0}}) {
+  for (const std::int64_t n : {1, 8, 1000, 65'537})
+    for (const auto& [bits, split] : {std::pair{6, 2}, {3, 1}, {12, 4}}) {
       const SortQuantization settings{.bits = bits, .split = split, .sampled = true};
       const at::Tensor noise = at::randn({n});
-      for (const at::Tensor& x : {noise, noise.relu(), (2 * noise).round(), -noise.abs(),
-                                  noise.where(noise > 0, at::full({}, -0.0))}) {
+      for (const at::Tensor& x :
+           {noise, (2 * noise).round(), noise.where(noise > 0, at::full({}, -0.0))}) {
         const at::Tensor payload = at::empty({settings.payload_bytes(n)}, at::kByte);
         encode_on_device(settings, x, payload);
         const Bytes expected = encoded(

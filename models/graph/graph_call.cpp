@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
+#include "core/stage/layers/gpu_forms.h"
 #include "core/stage/torch.h"
 #include "models/graph/graph_operators.h"
 
@@ -67,6 +68,17 @@ void check_growth(const GraphCall& call, const c10::Stack& given, const GraphFra
                          " are allowed"),
                   call.node->where);
   }
+}
+
+/// Averages an image to that many rows and columns, if the file says that the result has them.
+at::Tensor averaged(const at::Tensor& input, const std::vector<std::int64_t>& size,
+                    const GraphCall& call, const GraphFrame& frame) {
+  if (size.size() != 2 || input.dim() < 3) return at::adaptive_avg_pool2d(input, size);  // refuses
+  std::vector<std::int64_t> sizes = input.sizes().vec();
+  std::ranges::copy(size, sizes.end() - 2);
+  check_shape(call.node->outputs.at(0), at::empty(sizes, input.options().device(at::kMeta)), frame,
+              call.node->where);
+  return average_to(input, size.at(0), size.at(1));
 }
 
 }  // namespace
@@ -149,6 +161,12 @@ void GraphCall::run(GraphFrame& frame, const Pass& pass) const {
   if (kind == CallKind::Growing) check_growth(*this, stack, frame);
   if (kind == CallKind::View)
     stack = {stack[0].toTensor().reshape(stack[1].toIntVector())};
+  else if (kind == CallKind::LayerNorm && !value("weight", frame, pass).isNone())
+    stack = {layer_norm_in_two_formats(tensor("input", frame, pass), tensor("weight", frame, pass),
+                                       tensor("bias", frame, pass),
+                                       value("eps", frame, pass).toDouble())};
+  else if (kind == CallKind::AverageTo)
+    stack = {averaged(stack[0].toTensor(), stack[1].toIntVector(), *this, frame)};
   else
     handle->callBoxed(&stack);
   Made made = tensors_in(stack);

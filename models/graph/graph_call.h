@@ -30,8 +30,8 @@ enum class CallKind : std::uint8_t {
   View,       ///< of what has crossed a cut, which is contiguous
   Growing,    ///< numbers among the arguments say how large the result is
   BatchNorm,  ///< computed here
-  LayerNorm,  ///< computed here where formats are mixed
-  AverageTo,  ///< computed here on a GPU
+  LayerNorm,  ///< in the form of gpu_forms.h
+  AverageTo,  ///< likewise
   Dropout     ///< computed here
 };
 CallKind kind_of(const GraphNode& node);

@@ -8,7 +8,6 @@
 
 #include "core/base/error.h"
 #include "core/stage/deferred_statistics.h"
-#include "core/stage/layers/gpu_forms.h"
 #include "core/stage/meta/on_meta.h"
 #include "core/stage/torch.h"
 #include "models/graph/graph_call.h"
@@ -184,10 +183,6 @@ class GraphLayer final : public Layer {
         frame.tensors[each.outputs.at(0)] = normalised(each, frame, pass);
       else if (frame.device.is_meta())
         run_on_meta(each, frame, pass);
-      else if (each.kind == CallKind::LayerNorm && each.tensor("weight", frame, pass).defined())
-        frame.tensors[each.outputs.at(0)] = layer_normalised(each, frame, pass);
-      else if (each.kind == CallKind::AverageTo)
-        frame.tensors[each.outputs.at(0)] = averaged(each, frame, pass);
       else if (!each.drops.empty() && (each.kind == CallKind::Dropout || draws(each, pass)))
         run_dropping(each, frame, pass);
       else
@@ -229,18 +224,6 @@ class GraphLayer final : public Layer {
     at::Tensor output = norm(mean, variance, 1);
     pass.deferred->add(pass, running, momentum, input.numel() / weight.numel(), mean, variance);
     return output;
-  }
-
-  static at::Tensor layer_normalised(const GraphCall& each, const GraphFrame& frame,
-                                     const Pass& pass) {
-    const auto tensor = [&](const char* name) { return each.tensor(name, frame, pass); };
-    return layer_norm_in_two_formats(tensor("input"), tensor("weight"), tensor("bias"),
-                                     each.value("eps", frame, pass).toDouble());
-  }
-
-  static at::Tensor averaged(const GraphCall& each, const GraphFrame& frame, const Pass& pass) {
-    const std::vector<std::int64_t> size = each.value("output_size", frame, pass).toIntVector();
-    return average_to(each.tensor("self", frame, pass), size.at(0), size.at(1));
   }
 
   std::shared_ptr<const GraphFile> file_;

@@ -249,6 +249,11 @@ def with_constants():
     return WithConstants()
 
 
+def pooled():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(3, 4, 3), nn.AdaptiveAvgPool2d((7, 7)), nn.Flatten(), nn.Linear(196, 10))
+
+
 def tied():
     torch.manual_seed(0)
     return Tied()

@@ -279,6 +279,15 @@ class Graph(graph_training.GraphTraining):
                 self.assertIn(why, output)
                 self.assertEqual(len(output.splitlines()), 1, output)
 
+    def test_a_pooling_to_more_than_its_file_declares_is_refused_before_memory_is_taken(self):
+        self.import_module("pooled", (3, 8, 8))
+        self.write_data((3, 8, 8), BATCH)
+        path = self.folder / "net" / "graph.json"
+        text = path.read_text()
+        self.assertIn('"output_size": [7, 7]', text)
+        path.write_text(text.replace('"output_size": [7, 7]', '"output_size": [1000000, 1000000]'))
+        self.assertIn(f"{BATCH}×4×1000000×1000000; the file says {BATCH}×4×7×7", self.trained("pooled", code=3))
+
 
 if __name__ == "__main__":
     torch.set_num_threads(1)

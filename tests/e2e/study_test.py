@@ -12,16 +12,13 @@ import unittest
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from xml.etree import ElementTree
 
 import harness
 from harness import MLP, SOURCE_DIR, changed
 
 sys.path.insert(0, str(SOURCE_DIR / "tools"))
 
-from study_pages import front, front_figure, verdicts
-from study_pages import pooled as pooling
-from study_pages.task import Cell
+from study_pages import verdicts
 
 EXPERIMENT = changed(
     MLP,
@@ -49,8 +46,8 @@ EXPERIMENT = changed(
         ],
     },
 )
-TASKS = """task,title,file,profile,rows,reference,chance,whole_samples
-A,digits,experiments/s.yaml,,experiments/results/s.csv,reference,0.1,1000000
+TASKS = """task,title,file,profile,rows,reference,chance
+A,digits,experiments/s.yaml,,experiments/results/s.csv,reference,0.1
 """
 PROTOCOL = "| | claim |\n|---|---|\n| P1 | prediction helps |\n| P2 | nothing is lost |\n"
 PAGE = """# Digits
@@ -317,181 +314,6 @@ class Decisions(unittest.TestCase):
     def test_secondary_claims_are_decided_by_the_program(self):
         for verdict, decided in (("held", "holds"), ("not held", "does not hold"), ("not shown", "cannot be told")):
             self.assertEqual(decided, self.decided(None, primary=False, verdict=verdict))
-
-MACHINE = {
-    "name": "a pair",
-    "devices": {"count": 2, "teraflops": 0.001, "memory_gb_per_s": 1},
-    "within": {"latency_us": 1, "bandwidth_gb_per_s": 1},
-}
-
-
-def cell(label, stages, mean, std=0.01, values=None):
-    return Cell(label, f"stages {stages}", values or {"1": mean}, mean, std, 1)
-
-
-class Machines(StudyTest):
-    def test_hours_are_those_of_the_whole_recipe_at_the_simulated_pace(self):
-        self.write("pair.yaml", MACHINE)
-        self.keep(self.rows())
-        self.page.write_text("<!-- front: A pair.yaml -->\n<!-- end -->\n<!-- advice: pair.yaml -->\n<!-- end -->\n")
-        self.study()
-        text = self.page.read_text()
-        printed = self.pipewright("simulate", "experiments/s.yaml", "--sweep", "--set", "sweep.grid.train.seed=[1]",
-                                  "--hardware", "pair.yaml").out
-        for label, stages, title in (("reference", 1, "reference"), ("stale", 2, "stale stages 2")):
-            pace = int(re.search(rf"(?m)^ {title} +(\d+) ", printed)[1])
-            (hours,) = re.findall(rf"(?m)^\| {label} \| {stages} \| ([\d.]+) \|", text)
-            # The pace is printed as a whole number, the hours with three digits, of which the last is off by a half.
-            off = 1_000_000 / 3600 / pace * (0.5 / pace) + 0.5 * 10 ** -len(hours.partition(".")[2])
-            self.assertAlmostEqual(float(hours), 1_000_000 / 3600 / pace, delta=off)
-        self.assertEqual(2, text.count("| 3 | more devices needed |"))
-        self.assertRegex(text, r"- \*\*digits\*\*: (take|stay with) \w+ in ")
-
-    def test_the_front_is_what_no_other_beats(self):
-        points = [front.Point(cell(name, 2, accuracy), "2", hours) for name, hours, accuracy in (
-            ("a little faster, worse", 0.995, 0.69), ("fast", 1, 0.7), ("as fast, worse", 1, 0.6), ("good", 2, 0.9),
-            ("slow", 3, 0.9), ("best", 4, 0.91), ("faster by 2 %, worse", 0.98, 0.65))]
-        refused = front.Point(cell("refused", 8, 0.99), "8", reason="too few devices")
-        shown = [point.cell.row for point in points if front.on_front(point, [*points, refused])]
-        self.assertEqual(["fast", "good", "best", "faster by 2 %, worse"], shown)
-        self.assertFalse(front.on_front(refused, points))
-
-    def test_advice_is_the_fastest_that_loses_no_more_than_the_margin(self):
-        reference = front.Point(cell("reference", 1, 0.9), "1", 4.0)
-        task = SimpleNamespace(reference="reference")
-        fast, close = front.Point(cell("fast", 8, 0.85), "8", 1.0), front.Point(cell("close", 4, 0.896), "4", 2.0)
-        self.assertEqual(
-            "take close in 4 stages: 2.00 hours where reference in 1 stage takes 4.00 hours, and −0.40 points from it. The "
-            "fastest, fast in 8 stages: 1.00 hours where reference in 1 stage takes 4.00 hours, and −5.00 points from it.",
-            front.sentence(task, [fast, close, reference]))
-        self.assertEqual(
-            "stay with reference in 1 stage: 4.00 hours; whatever is faster loses more than 0.5 points. The "
-            "fastest, fast in 8 stages: 1.00 hours where reference in 1 stage takes 4.00 hours, and −5.00 points from it.",
-            front.sentence(task, [fast, reference]))
-        self.assertEqual("not run yet", front.sentence(task, [fast]))
-        self.assertEqual(["1.00 hours", "59.4 minutes", "36.0 seconds"], [front.duration(hours) for hours in (1, 0.99, 0.01)])
-        better = front.Point(cell("as fast", 4, 0.898), "4", 2.01)  # hours within 1 % count as equal
-        self.assertTrue(front.sentence(task, [close, better, reference]).startswith("take as fast in 4 stages: 2.01 "))
-
-    def test_a_task_without_a_whole_recipe_gives_no_advice(self):
-        self.write("docs/study/tasks.csv", TASKS + TASKS.splitlines()[1].replace("1000000", "").replace("A,digits", "B,one rate"))
-        self.write("experiments/s.yaml", changed(EXPERIMENT, {"claims": []}))
-        self.write("docs/study/protocol.md", "No claims.\n")
-        self.write("pair.yaml", MACHINE)
-        self.keep(self.rows())
-        self.page.write_text("<!-- advice: pair.yaml -->\n<!-- end -->\n")
-        self.study()
-        self.assertEqual(["- **digits**:"], re.findall(r"(?m)^- .*?:", self.page.read_text()))
-
-    def test_a_simulated_point_belongs_to_the_cell_of_its_label_and_stages(self):
-        two, four, any_stages = cell("a", 2, 0.5), cell("a", 4, 0.6), Cell("b", "vgg16", {}, None, None, 1)
-        task = SimpleNamespace(id="A", cells=[two, four, any_stages])
-        for label, stages, its in (("a", "4", four), ("b", None, any_stages), ("c", "4", None), ("a", "8", None)):
-            self.assertEqual(its, front.cell_of(task, {"label": label, "pipeline.stages": stages}))
-        task.cells.append(cell("a", 4, 0.7))
-        with self.assertRaisesRegex(Exception, "2 cells of the table are of the simulated point 'a', stages 4"):
-            front.cell_of(task, {"label": "a", "pipeline.stages": "4"})
-
-    def test_a_point_of_which_runs_are_missing_is_not_on_the_front(self):
-        half = front.Point(Cell("half", "stages 2", {"1": 0.99}, 0.99, None, 2), "2", 1.0)
-        whole = front.Point(cell("whole", 2, 0.7), "2", 2.0)
-        self.assertEqual([False, True], [front.on_front(point, [half, whole]) for point in (half, whole)])
-
-
-SVG = "{http://www.w3.org/2000/svg}"
-
-
-class Figures(StudyTest):
-    def drawn(self, name):
-        return ElementTree.parse(self.folder / "docs/study" / name).getroot()
-
-    def shown(self, drawn):
-        """The accuracies of its dots by the axis, in order, and how many points a pixel is."""
-        ticks = {float(text.text): float(text.get("y")) - 4 for text in drawn.iter(f"{SVG}text")
-                 if text.get("text-anchor") == "end"}
-        (low, bottom), (high, top) = min(ticks.items()), max(ticks.items())
-        points = (high - low) / (bottom - top)  # of accuracy for a pixel
-        return sorted(low + (bottom - float(dot.get("cy"))) * points for dot in drawn.iter(f"{SVG}circle")), points
-
-    def assert_dots(self, drawn, *schemes):
-        shown, points = self.shown(drawn)
-        for dot in drawn.iter(f"{SVG}circle"):
-            self.assertTrue(20 <= float(dot.get("cy")) <= 340 and 64 <= float(dot.get("cx")) <= 540, "out of the plot")
-        means = sorted(statistics.mean(self.accuracies(*scheme)) for scheme in schemes)
-        for dot, mean in zip(shown, means, strict=True):
-            self.assertAlmostEqual(dot, mean, delta=3 * 0.05 * points + 1e-9)  # the dot and both ticks are rounded
-
-    def test_are_drawn_to_scale(self):
-        self.write("pair.yaml", MACHINE)
-        markers = ("<!-- figure: A a.svg -->", "<!-- hours: A pair.yaml h.svg -->")
-        self.page.write_text("".join(f"{marker}\n<!-- end -->\n" for marker in markers))
-        self.study()
-        self.assertEqual(2, self.page.read_text().count("Not run yet."))
-        self.keep(self.rows())
-        self.study()
-        for name in ("a.svg", "h.svg"):
-            self.assertIn(f"![Accuracy of digits]({name})", self.page.read_text())
-        self.assert_dots(self.drawn("a.svg"), ("stale", 2), ("stale", 3), ("predicted", 2), ("predicted", 3))
-        # A pair of devices has no room for three stages.
-        self.assert_dots(self.drawn("h.svg"), ("reference", 1), ("stale", 2), ("predicted", 2))
-
-    def test_are_kept_up_to_date(self):
-        self.page.write_text("<!-- figure: A a.svg -->\n<!-- end -->\n")
-        self.keep(self.rows())
-        self.study()
-        self.study("--check")
-        self.write("docs/study/a.svg", "<svg/>")
-        self.assert_errors(self.study("--check", code=1), r"^docs/study/a\.svg is not what the rows of results show")
-
-    def test_the_front_is_a_stair(self):
-        self.assertEqual([(1, 9), (3, 9), (3, 7), (4, 7), (4, 2)], front_figure.stairs([(1, 9), (3, 7), (4, 2)]))
-
-
-class Pooling(unittest.TestCase):
-    """Rule 10 of the protocol."""
-
-    def claims(self, *effects):
-        return [self.claim(number, effect) for number, effect in enumerate(effects)]
-
-    def claim(self, number, effect, deviation=0.02):
-        seeds = ("1", "2", "3", "4")
-        cells = {"new": cell("new", 4, 0.5, values=dict.fromkeys(seeds, 0.5 + effect)),
-                 "old": cell("old", 4, 0.5, values=dict.fromkeys(seeds, 0.5)),
-                 "reference": cell("reference", 1, 0.5, deviation)}
-        task = SimpleNamespace(id=str(number), title=f"task {number}", reference="reference", cell_named=cells.get)
-        test = {"kind": "less", "of": "new", "minus": "old", "p": 0.1, "effect": effect, "interval": [effect, effect],
-                "level": 0.95}
-        return verdicts.Claim(f"P{number}", task, "", test, True, 0.1)
-
-    def test_is_of_four_tasks_or_more_of_one_sign(self):
-        self.assertIn("No statement over tasks: 3 tasks have run, and the protocol asks for 4.",
-                      pooling.pooled(self.claims(0.01, 0.02, 0.03)))
-        self.assertIn("No statement over tasks: the signs of their effects differ.",
-                      pooling.pooled(self.claims(0.01, 0.02, 0.03, -0.01)))
-        # The same in all pairs, so every draw is their mean: (0.5 + 1 + 1.5 + 3) / 4 = 1.5 deviations of 0.02.
-        self.assertIn("Over 4 tasks: +1.50 deviations of the reference, +1.50 … +1.50",
-                      pooling.pooled(self.claims(0.01, 0.02, 0.03, 0.06)))
-
-        self.assertIn("No statement over tasks: the runs of a reference do not vary.",
-                      pooling.pooled([*self.claims(0.01, 0.02, 0.03), self.claim(3, 0.06, deviation=0.0)]))
-
-    def test_is_of_different_tasks(self):
-        with self.assertRaisesRegex(Exception, "two of the claims are of one task"):
-            pooling.pooled([self.claim(1, 0.01), self.claim(1, 0.01)])
-
-    def test_compares_runs_of_equal_seeds(self):
-        values = {"new": {"1": 5, "2": 7, "4": 100}, "old": {"2": 3, "1": 4, "3": 50}}
-        task = SimpleNamespace(cell_named=lambda name: SimpleNamespace(values=values[name]))
-        claim = verdicts.Claim("P1", task, "", {"of": "new", "minus": "old"}, True)
-        self.assertEqual([1, 4], pooling.differences(claim))
-
-    def test_draws_seeds_within_tasks(self):
-        # A draw is the mean of 16 signs. Of those, P(at most 3 are +) = 0.011 and P(at most 4) = 0.038, so the 2.5th
-        # percentile is 4 of 16, a mean of -0.5, unless 2,000 draws miss 2.5 % by three of their standard deviations.
-        self.assertEqual((-0.5, 0.5), pooling.bootstrap_interval([[-1, -1, 1, 1]] * 4, [1] * 4))
-        # A task whose pairs agree keeps its effect: drawn across tasks, it would not.
-        low, high = pooling.bootstrap_interval([[4, 4], [0, 0]], [1, 1])
-        self.assertEqual((2, 2), (low, high))
 
 
 class OurPages(StudyTest):

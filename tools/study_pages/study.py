@@ -5,16 +5,9 @@ import csv
 from functools import cached_property
 
 from . import tables
-from .figure import accuracy_by_stages
-from .front import advice, front
-from .front_figure import accuracy_by_hours
 from .markers import Wrong
-from .pooled import pooled
 from .task import Task
 from .verdicts import NOT_RUN, claims_of, claims_of_task, primary_ids
-
-STAGES_CAPTION = "Means over seeds; bars, and the band of the reference, are sample standard deviations."
-HOURS_CAPTION = "Means over seeds, with the number of stages beside each; the line is the front."
 
 
 class Study:
@@ -23,7 +16,6 @@ class Study:
         self.folder = self.root / "docs/study"
         with open(self.folder / "tasks.csv", newline="", encoding="utf-8") as file:
             self.tasks = {row["task"]: Task(self.root, row) for row in csv.DictReader(file)}
-        self.pictures = {}  # text of each picture that a page shows, by path
         self.fillings = {
             "table": lambda words: tables.accuracies(self.task(words)),
             "runs": lambda words: tables.runs(self.task(words)),
@@ -31,11 +23,6 @@ class Study:
             "brief": lambda words: tables.brief(self.named_claims(words)),
             "again": lambda words: tables.verdicts(self.claims_again(words)),
             "value": self.value,
-            "pooled": lambda words: pooled(self.named_claims(words)),
-            "front": self.front,
-            "advice": lambda words: advice(self.tasks.values(), words),
-            "figure": lambda words: self.figure(words, accuracy_by_stages, STAGES_CAPTION),
-            "hours": lambda words: self.figure(words, accuracy_by_hours, HOURS_CAPTION),
         }
 
     @cached_property
@@ -80,18 +67,3 @@ class Study:
             raise Wrong(f"there is no value '{words}'; expected 'A | label, column', 'P1 effect' or 'P1 verdict'")
         claim = self.named_claims(id)[0]
         return claim.verdict if what == "verdict" or not claim.run else f"{tables.signed(claim.test['effect'])} points"
-
-    def front(self, words):
-        """Of "A FILE": the task's points on that hardware."""
-        id, _, hardware = words.partition(" ")
-        return front(self.task(id), hardware)
-
-    def figure(self, words, drawn, caption):
-        """Of "A … NAME.svg": shows what is drawn of the task and the words between, and keeps it to be written."""
-        id, *between, name = words.split(" ")
-        task = self.task(id)
-        picture = drawn(task, *between)
-        if not picture:
-            return "Not run yet."
-        self.pictures[self.folder / name] = picture
-        return f"![Accuracy of {task.title}]({name})\n\n{caption}"

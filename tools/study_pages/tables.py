@@ -3,7 +3,7 @@
 
 from .verdicts import CANNOT_BE_TOLD, NOT_RUN
 
-HOW_TO_READ = "[How to read this](README.md#how-to-read-the-tables)."
+HOW_TO_READ = "[How to read this](verdicts.md#how-to-read-the-tables)."
 
 
 def signed(share):
@@ -13,10 +13,6 @@ def signed(share):
 
 def small(p):
     return "–" if p is None else "< 0.0001" if p < 0.0001 else f"{p:.2g}"
-
-
-def in_stages(stages):
-    return f"in {stages} stage{'' if stages == '1' else 's'}"
 
 
 def markdown(header, rows, left=1):

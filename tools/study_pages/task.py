@@ -71,7 +71,6 @@ class Task:
         self.root, self.id, self.title = root, row["task"], row["title"]
         self.file, self.profile, self.rows_file = row["file"], row["profile"], row["rows"]
         self.reference, self.chance = row["reference"], float(row["chance"])
-        self.whole_samples = int(row["whole_samples"] or 0)
         self.again_file = row.get("again")
 
     @cached_property

@@ -62,7 +62,7 @@ install(FILES ${PROJECT_BINARY_DIR}/PipewrightConfig.cmake DESTINATION ${_packag
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/PipewrightConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/PipewrightConfigVersion.cmake DESTINATION ${_package})
-foreach(_room base system config schedule stage)  # without headers that are private to their room
+foreach(_room base system config schedule tensors tensor_files nn optim stage)  # without headers that are private to their room
   install(DIRECTORY core/${_room} DESTINATION ${_headers}/core FILES_MATCHING PATTERN "*.h"
     PATTERN "yaml_*" EXCLUDE PATTERN "*_text.h" EXCLUDE PATTERN "plain_scalar.h" EXCLUDE)
 endforeach()

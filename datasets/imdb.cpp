@@ -15,7 +15,7 @@
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 #include "core/fetch/sources.h"
-#include "core/stage/files/pattern.h"
+#include "core/tensor_files/pattern.h"
 #include "datasets/archives/file_tree.h"
 #include "datasets/texts/labelled_texts.h"
 #include "datasets/texts/ranked_words.h"

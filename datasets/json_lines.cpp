@@ -12,7 +12,7 @@
 #include "core/base/utf8.h"
 #include "core/base/wording.h"
 #include "core/config/json.h"
-#include "core/stage/files/pattern.h"
+#include "core/tensor_files/pattern.h"
 #include "datasets/drawn_split.h"
 #include "datasets/texts/labelled_texts.h"
 #include "datasets/texts/ranked_words.h"

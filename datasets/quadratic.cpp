@@ -12,7 +12,7 @@
 #include <array>
 
 #include "core/base/error.h"
-#include "core/stage/dataset.h"
+#include "core/nn/dataset.h"
 
 namespace pipewright {
 namespace {

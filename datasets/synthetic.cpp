@@ -15,7 +15,7 @@
 #include <mutex>
 
 #include "core/base/error.h"
-#include "core/stage/dataset.h"
+#include "core/nn/dataset.h"
 #include "core/system/machine_limits.h"
 #include "datasets/synthetic_tokens.h"
 

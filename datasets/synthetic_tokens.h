@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "core/stage/task.h"
+#include "core/nn/task.h"
 
 namespace pipewright {
 

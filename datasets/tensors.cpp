@@ -7,8 +7,8 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/stage/dataset.h"
-#include "core/stage/torch.h"
+#include "core/nn/dataset.h"
+#include "core/tensors/torch.h"
 #include "datasets/arrays/further_inputs.h"
 #include "datasets/arrays/sample_source.h"
 

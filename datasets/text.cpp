@@ -11,7 +11,7 @@
 #include "core/base/utf8.h"
 #include "core/base/wording.h"
 #include "core/fetch/sources.h"
-#include "core/stage/dataset.h"
+#include "core/nn/dataset.h"
 #include "datasets/texts/byte_bpe.h"
 #include "datasets/texts/text_file.h"
 #include "datasets/texts/text_tokenizers.h"

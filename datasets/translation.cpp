@@ -15,7 +15,7 @@
 #include <array>
 
 #include "core/base/error.h"
-#include "core/stage/dataset.h"
+#include "core/nn/dataset.h"
 #include "datasets/texts/joint_bpe.h"
 #include "datasets/texts/parallel_text.h"
 #include "datasets/texts/text_file.h"

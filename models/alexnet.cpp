@@ -7,7 +7,7 @@
 /// fc8.
 #include <vector>
 
-#include "core/stage/layers.h"
+#include "core/nn/layers.h"
 #include "models/parts/image_model.h"
 
 namespace pipewright {

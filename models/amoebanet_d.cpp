@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/stage/composite.h"
+#include "core/nn/composite.h"
 #include "models/parts/amoebanet_cell.h"
 #include "models/parts/image_model.h"
 

@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/stage/layers.h"
-#include "core/stage/model.h"
+#include "core/nn/layers.h"
+#include "core/nn/model.h"
 #include "models/parts/gnmt_layers.h"
 
 namespace pipewright {

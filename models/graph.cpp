@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/stage/model.h"
+#include "core/nn/model.h"
 #include "models/graph/graph_cut.h"
 #include "models/graph/graph_layer.h"
 

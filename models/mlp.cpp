@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/stage/layers.h"
-#include "core/stage/model.h"
+#include "core/nn/layers.h"
+#include "core/nn/model.h"
 
 namespace pipewright {
 namespace {

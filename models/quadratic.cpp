@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/base/text.h"
-#include "core/stage/model.h"
+#include "core/nn/model.h"
 #include "models/parts/quadratic_form.h"
 #include "models/parts/quadratic_layer.h"
 #include "models/parts/quadratic_options.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/base/wording.h"
-#include "core/stage/layers.h"
-#include "core/stage/model.h"
+#include "core/nn/layers.h"
+#include "core/nn/model.h"
 #include "models/parts/layer_list.h"
 
 namespace pipewright {

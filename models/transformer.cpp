@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "core/stage/layers.h"
-#include "core/stage/model.h"
+#include "core/nn/layers.h"
+#include "core/nn/model.h"
 
 namespace pipewright {
 namespace {

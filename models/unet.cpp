@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/base/wording.h"
-#include "core/stage/layers.h"
-#include "core/stage/model.h"
+#include "core/nn/layers.h"
+#include "core/nn/model.h"
 
 namespace pipewright {
 namespace {

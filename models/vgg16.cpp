@@ -5,7 +5,7 @@
 /// one linear layer.
 #include <vector>
 
-#include "core/stage/layers.h"
+#include "core/nn/layers.h"
 #include "models/parts/image_model.h"
 
 namespace pipewright {

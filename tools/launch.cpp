@@ -13,9 +13,9 @@
 
 #include "core/base/error.h"
 #include "core/base/wording.h"
-#include "core/runtime/processes/mpi_wire.h"
-#include "core/runtime/processes/start_watch.h"
-#include "core/runtime/processes/start_words.h"
+#include "core/processes/mpi_wire.h"
+#include "core/processes/start_watch.h"
+#include "core/processes/start_words.h"
 #include "core/system/child_process.h"
 #include "core/system/host_name.h"
 #include "tools/interrupt.h"

@@ -11,16 +11,16 @@
 #include "core/base/wording.h"
 #include "core/config/merge.h"
 #include "core/experiment/plugins.h"
-#include "core/modelling/hardware_source.h"
-#include "core/modelling/modelled.h"
+#include "core/measuring/hardware_source.h"
+#include "core/measuring/modelled.h"
 #include "core/records/leftover_runs.h"
-#include "core/reports/best_cells.h"
-#include "core/reports/table.h"
-#include "core/reports/verdicts.h"
 #include "core/simulation/shipped_hardware.h"
 #include "core/sweep/kept_results.h"
 #include "core/sweep/sweep_plan.h"
 #include "core/system/terminal.h"
+#include "core/tables/best_cells.h"
+#include "core/tables/table.h"
+#include "core/tables/verdicts.h"
 
 namespace pipewright {
 namespace {

@@ -8,8 +8,8 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/codecs/edge_coding.h"
-#include "core/stage/torch.h"
 #include "core/system/foreign_error.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

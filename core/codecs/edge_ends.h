@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/codecs/codec.h"
-#include "core/stage/layer.h"
+#include "core/nn/layer.h"
 
 namespace pipewright {
 

@@ -2,7 +2,7 @@
 #include "core/codecs/error_feedback.h"
 
 #include "core/base/error.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 

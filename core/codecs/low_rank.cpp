@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/codecs/payload.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 

@@ -5,8 +5,8 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
-#include "core/stage/torch.h"
-#include "core/stage/upload.h"
+#include "core/tensors/torch.h"
+#include "core/tensors/upload.h"
 
 namespace pipewright {
 namespace {

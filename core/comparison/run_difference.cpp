@@ -13,8 +13,8 @@
 #include "core/base/wording.h"
 #include "core/records/checkpoint_files.h"
 #include "core/records/run_folder.h"
-#include "core/stage/files/safetensors.h"
 #include "core/system/file.h"
+#include "core/tensor_files/safetensors.h"
 
 namespace pipewright {
 namespace {

@@ -48,10 +48,10 @@ const std::vector<ExperimentKey>& experiment_keys() {
                                                   {"translation"},
                                                   {"probes"},
                                                   {"sweep", Composition, false},
-                                                  {"table", Report, false},
-                                                  {"plot", Report, false},
-                                                  {"claims", Report, false},
-                                                  {"hardware", Report, true}};
+                                                  {"table", Shown, false},
+                                                  {"plot", Shown, false},
+                                                  {"claims", Shown, false},
+                                                  {"hardware", Shown, true}};
   return keys;
 }
 

@@ -15,7 +15,7 @@ namespace pipewright {
 
 enum class KeyUse : std::uint8_t {
   Option,      ///< of a run: it is part of the resolved experiment
-  Report,      ///< what commands show of runs, or simulate of them
+  Shown,       ///< what commands show of runs, or simulate of them
   Composition  ///< how documents are made of files and points
 };
 

@@ -31,9 +31,4 @@ double stage_seconds(const Profile& profile, std::size_t begin, std::size_t end,
 std::vector<std::int64_t> best_cut(const Profile& profile, const StageMemories& memories,
                                    const CutRules& rules);
 
-/// A table with one row per stage: layers, time and share, parameters, memory, bytes sent; then
-/// what limits the cut.
-std::string render_cut(const Profile& profile, const StageMemories& memories, const CutRules& rules,
-                       std::span<const std::int64_t> balance);
-
 }  // namespace pipewright

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/drawing/render_cut.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "core/base/text.h"
 #include "core/base/text_table.h"
-#include "core/cost/stage_cut.h"
 #include "core/cost/stage_names.h"
 
 namespace pipewright {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/stage/model.h"
+#include "core/nn/model.h"
 
 namespace pipewright {
 

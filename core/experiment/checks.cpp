@@ -11,12 +11,12 @@
 #include "core/experiment/perturbation.h"
 #include "core/experiment/slices.h"
 #include "core/experiment/stage_layout.h"
+#include "core/nn/memory_format.h"
+#include "core/nn/skips.h"
 #include "core/schedule/execution_order.h"
 #include "core/schedule/predictions.h"
 #include "core/schedule/schedule_size.h"
 #include "core/schedule/versions.h"
-#include "core/stage/memory_format.h"
-#include "core/stage/skips.h"
 
 namespace pipewright {
 namespace {

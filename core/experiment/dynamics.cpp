@@ -2,7 +2,7 @@
 #include "core/experiment/dynamics.h"
 
 #include "core/base/text.h"
-#include "core/stage/gradient_rules/gradient_rule.h"
+#include "core/optim/gradient_rules/gradient_rule.h"
 
 namespace pipewright {
 namespace {

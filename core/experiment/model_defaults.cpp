@@ -11,9 +11,9 @@
 
 #include "core/base/registry.h"
 #include "core/config/options.h"
-#include "core/stage/dataset.h"
-#include "core/stage/loss.h"
-#include "core/stage/model.h"
+#include "core/nn/dataset.h"
+#include "core/nn/loss.h"
+#include "core/nn/model.h"
 
 namespace pipewright {
 namespace {

@@ -7,17 +7,17 @@
 #include "core/base/registry.h"
 #include "core/base/wording.h"
 #include "core/experiment/experiment.h"
+#include "core/nn/metric.h"
 #include "core/probes/probe.h"
 #include "core/records/run_folder.h"
-#include "core/reports/claims.h"
-#include "core/reports/curves.h"
-#include "core/reports/heat_map.h"
-#include "core/reports/plot_spec.h"
-#include "core/reports/run_keys.h"
-#include "core/reports/table.h"
-#include "core/reports/table_spec.h"
-#include "core/reports/verdicts.h"
-#include "core/stage/metric.h"
+#include "core/tables/claims.h"
+#include "core/tables/curves.h"
+#include "core/tables/heat_map.h"
+#include "core/tables/plot_spec.h"
+#include "core/tables/run_keys.h"
+#include "core/tables/table.h"
+#include "core/tables/table_spec.h"
+#include "core/tables/verdicts.h"
 
 namespace pipewright {
 namespace {
@@ -85,7 +85,7 @@ void check_named_keys(const Value& document, const std::vector<RunRecord>& runs)
   problems.throw_if_any();
 }
 
-void check_reports(const Value& document, std::vector<RunRecord> runs) {
+void check_tables(const Value& document, std::vector<RunRecord> runs) {
   const RunConfig* last = nullptr;
   std::vector<std::string> columns;
   for (RunRecord& run : runs) {

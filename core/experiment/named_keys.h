@@ -18,7 +18,7 @@ void check_named_keys(const Value& document, const std::vector<RunRecord>& runs)
 /// Makes what these sections ask for of runs that need not have trained yet, as `table`, `plot` and
 /// the end of a sweep will do. A run without results has the metrics that its configuration says it
 /// will have. Throws Error{Experiment} with the problems of all sections.
-void check_reports(const Value& document, std::vector<RunRecord> runs);
+void check_tables(const Value& document, std::vector<RunRecord> runs);
 
 /// "claims need at least 3 runs a group; of gpipe this file has 2", if claims of the document can
 /// never be shown by so many runs; otherwise "".

@@ -10,15 +10,15 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/codecs/codec.h"
+#include "core/nn/dataset.h"
+#include "core/nn/layer_kind.h"
+#include "core/nn/loss.h"
+#include "core/nn/metric.h"
+#include "core/nn/model.h"
+#include "core/optim/gradient_rules/gradient_rule.h"
+#include "core/optim/optimizer.h"
 #include "core/probes/probe.h"
 #include "core/schedule/schedule.h"
-#include "core/stage/dataset.h"
-#include "core/stage/gradient_rules/gradient_rule.h"
-#include "core/stage/layer_kind.h"
-#include "core/stage/loss.h"
-#include "core/stage/metric.h"
-#include "core/stage/model.h"
-#include "core/stage/optimizer.h"
 
 namespace pipewright {
 namespace {

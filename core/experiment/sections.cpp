@@ -10,7 +10,7 @@
 #include <span>
 
 #include "core/base/text.h"
-#include "core/stage/metric.h"
+#include "core/nn/metric.h"
 
 namespace pipewright {
 namespace {

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/stage/layer.h"
+#include "core/nn/layer.h"
 
 namespace pipewright {
 

@@ -8,9 +8,9 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
-#include "core/stage/files/safetensors.h"
-#include "core/stage/files/safetensors_header.h"
-#include "core/stage/torch.h"
+#include "core/tensor_files/safetensors.h"
+#include "core/tensor_files/safetensors_header.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/stage/files/foreign_names.h"
 #include "core/stage/stage.h"
+#include "core/tensor_files/foreign_names.h"
 
 namespace pipewright {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/config/value.h"
-#include "core/reports/curves.h"
+#include "core/tables/curves.h"
 
 namespace pipewright {
 

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "core/base/text.h"
-#include "core/reports/moments.h"
-#include "core/reports/published.h"
-#include "core/reports/run_keys.h"
+#include "core/tables/moments.h"
+#include "core/tables/published.h"
+#include "core/tables/run_keys.h"
 
 namespace pipewright {
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/page/chart.h"
-#include "core/page/report.h"
+#include "core/page/page_content.h"
 #include "core/records/run_record.h"
-#include "core/reports/table.h"
+#include "core/tables/table.h"
 
 namespace pipewright {
 

@@ -5,7 +5,7 @@
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/page/sections.h"
-#include "core/reports/run_keys.h"
+#include "core/tables/run_keys.h"
 
 namespace pipewright {
 

@@ -4,7 +4,7 @@
 #include "core/base/checksum.h"
 #include "core/base/text.h"
 #include "core/page/embedded.h"
-#include "core/page/report.h"
+#include "core/page/page_content.h"
 #include "core/page/sections.h"
 
 namespace pipewright {

@@ -4,7 +4,7 @@
 
 #include "core/config/value.h"
 #include "core/page/html.h"
-#include "core/page/report.h"
+#include "core/page/page_content.h"
 
 namespace pipewright {
 

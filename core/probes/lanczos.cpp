@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "core/stage/initialize.h"
-#include "core/stage/torch.h"
+#include "core/nn/initialize.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "core/base/as_size.h"
 #include "core/stage/stage_probe_access.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/stage/layer.h"
-#include "core/stage/loss.h"
+#include "core/nn/layer.h"
+#include "core/nn/loss.h"
 
 namespace pipewright {
 

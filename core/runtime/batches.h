@@ -8,7 +8,7 @@
 #include <memory>
 #include <span>
 
-#include "core/stage/layer.h"
+#include "core/nn/layer.h"
 
 namespace pipewright {
 

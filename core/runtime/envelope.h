@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "core/stage/layer.h"
+#include "core/nn/layer.h"
 
 namespace pipewright {
 

@@ -21,8 +21,8 @@
 #include "core/runtime/messages.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/trace_recorder.h"
-#include "core/stage/torch.h"
 #include "core/system/foreign_error.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

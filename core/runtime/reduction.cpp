@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 

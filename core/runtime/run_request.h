@@ -11,12 +11,12 @@
 
 #include "core/codecs/edge_ends.h"
 #include "core/codecs/gradient_exchange.h"
+#include "core/nn/metric.h"
 #include "core/runtime/action_log.h"
 #include "core/runtime/batches.h"
-#include "core/runtime/processes/team.h"
+#include "core/runtime/team.h"
 #include "core/schedule/traffic.h"
 #include "core/simulation/span.h"
-#include "core/stage/metric.h"
 
 namespace pipewright {
 

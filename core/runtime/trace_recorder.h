@@ -6,8 +6,8 @@
 #include <chrono>
 #include <vector>
 
-#include "core/runtime/processes/team.h"
 #include "core/runtime/program.h"
+#include "core/runtime/team.h"
 #include "core/simulation/span.h"
 
 namespace pipewright {

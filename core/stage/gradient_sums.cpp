@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/stage/memory_format.h"
-#include "core/stage/torch.h"
+#include "core/nn/memory_format.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "core/stage/layer.h"
-#include "core/stage/precision.h"
+#include "core/nn/layer.h"
+#include "core/nn/precision.h"
 
 namespace pipewright {
 

@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "core/nn/layer.h"
 #include "core/stage/gradient_sums.h"
-#include "core/stage/layer.h"
 #include "core/stage/split_backward.h"
 
 namespace pipewright {

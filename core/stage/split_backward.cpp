@@ -13,7 +13,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

@@ -5,10 +5,10 @@
 #include <iterator>
 
 #include "core/base/error.h"
-#include "core/stage/initialize.h"
-#include "core/stage/layers/earlier_slices.h"
-#include "core/stage/memory_format.h"
-#include "core/stage/torch.h"
+#include "core/nn/initialize.h"
+#include "core/nn/layers/earlier_slices.h"
+#include "core/nn/memory_format.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 

@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "core/stage/deferred_statistics.h"
-#include "core/stage/gradient_rules/gradient_rule.h"
+#include "core/nn/deferred_statistics.h"
+#include "core/nn/layer.h"
+#include "core/nn/loss.h"
+#include "core/optim/gradient_rules/gradient_rule.h"
+#include "core/optim/optimizer.h"
 #include "core/stage/gradient_sums.h"
 #include "core/stage/kept_forwards.h"
-#include "core/stage/layer.h"
-#include "core/stage/loss.h"
-#include "core/stage/optimizer.h"
 #include "core/stage/perturb/delayed_gradients.h"
 #include "core/stage/perturb/perturbation.h"
 #include "core/stage/perturb/stale_statistics.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/stage/optimizers/bfloat16_copy.h"
-#include "core/stage/torch.h"
+#include "core/optim/bfloat16_copy.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

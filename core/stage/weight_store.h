@@ -22,8 +22,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/optim/optimizer.h"
 #include "core/schedule/versions.h"
-#include "core/stage/optimizer.h"
 
 namespace pipewright {
 

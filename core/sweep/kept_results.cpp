@@ -7,10 +7,10 @@
 
 #include "core/base/error.h"
 #include "core/config/merge.h"
-#include "core/reports/claims.h"
-#include "core/reports/plot_spec.h"
-#include "core/reports/probe_metrics.h"
-#include "core/reports/table_spec.h"
+#include "core/tables/claims.h"
+#include "core/tables/plot_spec.h"
+#include "core/tables/probe_metrics.h"
+#include "core/tables/table_spec.h"
 
 namespace pipewright {
 namespace {

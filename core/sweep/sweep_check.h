@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/config/value.h"
-#include "core/profiling/measured_layout.h"
+#include "core/measuring/measured_layout.h"
 #include "core/training/plan.h"
 
 namespace pipewright {

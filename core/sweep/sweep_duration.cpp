@@ -7,7 +7,7 @@
 #include <chrono>
 #include <functional>
 
-#include "core/profiling/profiling.h"
+#include "core/measuring/profiling.h"
 
 namespace pipewright {
 namespace {

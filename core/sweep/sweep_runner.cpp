@@ -12,10 +12,10 @@
 #include "core/config/json.h"
 #include "core/experiment/plugins.h"
 #include "core/records/run_claim.h"
-#include "core/reports/run_keys.h"
 #include "core/sweep/run_progress.h"
 #include "core/sweep/sweep_processes.h"
 #include "core/system/file.h"
+#include "core/tables/run_keys.h"
 
 namespace pipewright {
 namespace {

@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "core/config/value.h"
-#include "core/modelling/cost_source.h"
+#include "core/measuring/cost_source.h"
 #include "core/planning/simulated_sweep.h"
 
 namespace pipewright {

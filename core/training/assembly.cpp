@@ -8,12 +8,12 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/profiling/boundaries.h"
-#include "core/profiling/made_up_batch.h"
+#include "core/measuring/boundaries.h"
+#include "core/measuring/made_up_batch.h"
+#include "core/nn/skips.h"
 #include "core/schedule/predictions.h"
-#include "core/stage/skips.h"
-#include "core/stage/torch.h"
 #include "core/system/foreign_error.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

@@ -27,7 +27,7 @@
 #include <vector>
 
 #include "core/records/row_log.h"
-#include "core/runtime/processes/team.h"
+#include "core/runtime/team.h"
 #include "core/stage/stage.h"
 #include "core/training/plan.h"
 #include "core/training/training_state.h"

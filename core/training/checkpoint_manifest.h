@@ -20,7 +20,7 @@
 
 namespace pipewright {
 
-/// The numbers of a LossScale (core/stage/precision.h), in a header without LibTorch.
+/// The numbers of a LossScale (core/nn/precision.h), in a header without LibTorch.
 struct SavedLossScale {
   static constexpr std::int64_t kLargest = std::int64_t{1} << 40;
   std::int64_t scale = 1, since = 0, skipped = 0;

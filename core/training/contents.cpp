@@ -12,7 +12,7 @@
 #include "core/base/text.h"
 #include "core/experiment/catalogue.h"
 #include "core/fetch/part_file.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

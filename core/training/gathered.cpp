@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "core/runtime/processes/bring_tensors.h"
-#include "core/stage/torch.h"
+#include "core/processes/bring_tensors.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 

@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
-#include "core/runtime/processes/team.h"
-#include "core/stage/files/safetensors.h"
+#include "core/runtime/team.h"
 #include "core/stage/stage.h"
+#include "core/tensor_files/safetensors.h"
 #include "core/training/plan.h"
 
 namespace pipewright {

@@ -8,9 +8,9 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/base/text.h"
-#include "core/stage/memory_format.h"
-#include "core/stage/torch.h"
-#include "core/stage/upload.h"
+#include "core/nn/memory_format.h"
+#include "core/tensors/torch.h"
+#include "core/tensors/upload.h"
 
 namespace pipewright {
 

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "core/base/mutex.h"
+#include "core/nn/dataset.h"
 #include "core/runtime/batches.h"
-#include "core/stage/dataset.h"
 
 namespace pipewright {
 

@@ -13,7 +13,7 @@
 #include "core/exports/training_events.h"
 #include "core/records/row_log.h"
 #include "core/runtime/observer.h"
-#include "core/runtime/processes/team.h"
+#include "core/runtime/team.h"
 #include "core/stability/edge_watch.h"
 #include "core/stage/stage.h"
 #include "core/training/plan.h"

@@ -12,7 +12,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
-#include "core/profiling/measured_balance.h"
+#include "core/measuring/measured_balance.h"
 #include "core/stage/weight_store.h"
 #include "core/system/host_name.h"
 #include "core/system/machine_limits.h"

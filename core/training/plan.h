@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/experiment/experiment.h"
-#include "core/runtime/processes/team.h"
 #include "core/runtime/program.h"
+#include "core/runtime/team.h"
 #include "core/stage/stage.h"
 #include "core/training/drain_points.h"
 #include "core/training/loader.h"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/runtime/processes/team.h"
+#include "core/runtime/team.h"
 #include "core/stage/stage.h"
 #include "core/training/plan.h"
 

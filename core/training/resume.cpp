@@ -10,7 +10,7 @@
 #include "core/experiment/catalogue.h"
 #include "core/experiment/identity.h"
 #include "core/experiment/plugins.h"
-#include "core/profiling/measured_device.h"
+#include "core/measuring/measured_device.h"
 #include "core/runtime/build_info.h"
 #include "core/system/file.h"
 #include "core/training/contents.h"

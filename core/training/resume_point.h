@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "core/runtime/processes/team.h"
+#include "core/runtime/team.h"
 #include "core/training/checkpoint_manifest.h"
 
 namespace pipewright {

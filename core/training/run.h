@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/experiment/experiment.h"
-#include "core/runtime/processes/team.h"
+#include "core/runtime/team.h"
 
 namespace pipewright {
 

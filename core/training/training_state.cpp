@@ -2,8 +2,8 @@
 #include "core/training/training_state.h"
 
 #include "core/base/error.h"
-#include "core/stage/files/safetensors.h"
-#include "core/stage/torch.h"
+#include "core/tensor_files/safetensors.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "core/base/error.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

@@ -15,8 +15,8 @@
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/probes/whole_model.h"
-#include "core/stage/torch.h"
 #include "core/system/foreign_error.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/probes/probes.h"
-#include "core/stage/files/safetensors.h"
+#include "core/tensor_files/safetensors.h"
 #include "core/training/plan.h"
 
 namespace pipewright {

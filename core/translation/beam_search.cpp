@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/stage/task.h"
-#include "core/stage/torch.h"
+#include "core/nn/task.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/stage/files/safetensors.h"
-#include "core/stage/incremental.h"
+#include "core/nn/incremental.h"
+#include "core/tensor_files/safetensors.h"
 
 namespace pipewright {
 

@@ -11,7 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/stage/files/pattern.h"
+#include "core/tensor_files/pattern.h"
 
 namespace pipewright {
 namespace {

@@ -10,8 +10,8 @@
 #include "core/base/error.h"
 #include "core/base/printable.h"
 #include "core/base/wording.h"
-#include "core/stage/torch.h"
 #include "core/system/file.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

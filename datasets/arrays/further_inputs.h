@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "core/stage/named_input.h"
+#include "core/nn/named_input.h"
 #include "datasets/arrays/sample_source.h"
 
 namespace pipewright {

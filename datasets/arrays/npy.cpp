@@ -8,9 +8,9 @@
 
 #include "core/base/error.h"
 #include "core/base/wording.h"
-#include "core/stage/torch.h"
 #include "core/system/input_file.h"
 #include "core/system/machine_limits.h"
+#include "core/tensors/torch.h"
 #include "datasets/archives/archive.h"
 
 namespace pipewright {

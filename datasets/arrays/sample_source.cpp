@@ -6,8 +6,8 @@
 
 #include "core/base/error.h"
 #include "core/base/wording.h"
-#include "core/stage/files/safetensors.h"
-#include "core/stage/torch.h"
+#include "core/tensor_files/safetensors.h"
+#include "core/tensors/torch.h"
 #include "datasets/arrays/npy.h"
 
 namespace pipewright {

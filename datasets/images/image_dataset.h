@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/stage/dataset.h"
+#include "core/nn/dataset.h"
 #include "datasets/images/image_look.h"
 
 namespace pipewright {

@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/stage/files/pattern.h"
+#include "core/tensor_files/pattern.h"
 
 namespace pipewright {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "core/stage/dataset.h"
+#include "core/nn/dataset.h"
 #include "datasets/texts/token_lists.h"
 
 namespace pipewright {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/text.h"
-#include "core/stage/files/pattern.h"
+#include "core/tensor_files/pattern.h"
 #include "datasets/texts/text_file.h"
 
 namespace pipewright {

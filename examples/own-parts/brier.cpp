@@ -3,7 +3,7 @@
 // classes (Brier, 1950). 0 is best.
 #include <ATen/ATen.h>
 
-#include "core/stage/metric.h"
+#include "core/nn/metric.h"
 
 namespace pipewright {
 namespace {

@@ -3,7 +3,7 @@
 // are already right (Lin et al., 2017). With γ = 0 it is cross-entropy.
 #include <ATen/ATen.h>
 
-#include "core/stage/loss.h"
+#include "core/nn/loss.h"
 
 namespace pipewright {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "core/stage/layer_kind.h"
-#include "core/stage/layers.h"
-#include "core/stage/model.h"
+#include "core/nn/layer_kind.h"
+#include "core/nn/layers.h"
+#include "core/nn/model.h"
 
 namespace pipewright {
 namespace {

@@ -4,7 +4,7 @@
 // Its weights are predicted along the sign of the momentum: Ŵ = W − s·lr·sign(m).
 #include <ATen/ATen.h>
 
-#include "core/stage/optimizer.h"
+#include "core/optim/optimizer.h"
 
 namespace pipewright {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/stage/dataset.h"
+#include "core/nn/dataset.h"
 
 namespace pipewright {
 namespace {

@@ -7,8 +7,8 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
-#include "core/stage/layers/gpu_forms.h"
-#include "core/stage/torch.h"
+#include "core/nn/layers/gpu_forms.h"
+#include "core/tensors/torch.h"
 #include "models/graph/graph_operators.h"
 
 namespace pipewright {

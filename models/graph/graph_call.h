@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "core/stage/layer.h"
+#include "core/nn/layer.h"
 #include "models/graph/graph_matching.h"
 
 namespace pipewright {

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "core/base/error.h"
-#include "core/stage/layers.h"
-#include "core/stage/torch.h"
+#include "core/nn/layers.h"
+#include "core/tensors/torch.h"
 #include "models/graph/graph_operators.h"
 #include "models/graph/graph_recurrent.h"
 

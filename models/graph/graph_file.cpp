@@ -7,7 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/config/json.h"
-#include "core/stage/files/safetensors.h"
+#include "core/tensor_files/safetensors.h"
 
 namespace pipewright {
 namespace {

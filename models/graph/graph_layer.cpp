@@ -7,9 +7,9 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/stage/deferred_statistics.h"
-#include "core/stage/meta/on_meta.h"
-#include "core/stage/torch.h"
+#include "core/nn/deferred_statistics.h"
+#include "core/nn/meta/on_meta.h"
+#include "core/tensors/torch.h"
 #include "models/graph/graph_call.h"
 #include "models/graph/graph_drops.h"
 #include "models/graph/graph_meta.h"

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "core/stage/layer.h"
+#include "core/nn/layer.h"
 #include "models/graph/graph_cut.h"
 
 namespace pipewright {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 
-#include "core/stage/meta/on_meta.h"
-#include "core/stage/meta/operation_count.h"
-#include "core/stage/torch.h"
+#include "core/nn/meta/on_meta.h"
+#include "core/nn/meta/operation_count.h"
+#include "core/tensors/torch.h"
 #include "models/graph/graph_drops.h"
 #include "models/graph/graph_operators.h"
 

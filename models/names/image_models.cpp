@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// torchvision's names for models whose layer names are nearly the same as ours.
 #include "core/base/error.h"
-#include "core/stage/files/foreign_names.h"
+#include "core/tensor_files/foreign_names.h"
 
 namespace pipewright {
 namespace {

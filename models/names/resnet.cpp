@@ -4,7 +4,7 @@
 #include <array>
 
 #include "core/base/text.h"
-#include "core/stage/files/foreign_names.h"
+#include "core/tensor_files/foreign_names.h"
 
 namespace pipewright {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Hugging Face's names for Transformers. Files of bare models lack the first part of the names.
-#include "core/stage/files/foreign_names.h"
+#include "core/tensor_files/foreign_names.h"
 
 namespace pipewright {
 namespace {

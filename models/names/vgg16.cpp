@@ -2,7 +2,7 @@
 /// torchvision's names for vgg16 and vgg16_bn, which number convolutions, batch norms, ReLUs and
 /// pools in one sequence.
 #include "core/base/error.h"
-#include "core/stage/files/foreign_names.h"
+#include "core/tensor_files/foreign_names.h"
 
 namespace pipewright {
 namespace {

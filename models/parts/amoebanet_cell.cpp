@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/stage/composite.h"
-#include "core/stage/torch.h"
+#include "core/nn/composite.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

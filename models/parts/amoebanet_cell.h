@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/stage/layers.h"
+#include "core/nn/layers.h"
 
 namespace pipewright {
 

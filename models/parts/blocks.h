@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/stage/layers.h"
+#include "core/nn/layers.h"
 #include "models/parts/image_model.h"
 
 namespace pipewright {

@@ -2,10 +2,10 @@
 #include "models/parts/gnmt_layers.h"
 
 #include "core/base/error.h"
-#include "core/stage/composite.h"
-#include "core/stage/incremental.h"
-#include "core/stage/layers.h"
-#include "core/stage/torch.h"
+#include "core/nn/composite.h"
+#include "core/nn/incremental.h"
+#include "core/nn/layers.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

@@ -2,7 +2,7 @@
 /// Layers that only GNMT needs: its two embeddings and its LSTM over input and context.
 #pragma once
 
-#include "core/stage/layer.h"
+#include "core/nn/layer.h"
 
 namespace pipewright {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/text.h"
-#include "core/stage/layers.h"
+#include "core/nn/layers.h"
 
 namespace pipewright {
 namespace {

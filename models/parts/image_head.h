@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/config/options.h"
-#include "core/stage/layer.h"
+#include "core/nn/layer.h"
 
 namespace pipewright {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/stage/layers.h"
+#include "core/nn/layers.h"
 
 namespace pipewright {
 

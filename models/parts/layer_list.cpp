@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/wording.h"
-#include "core/stage/layers.h"
+#include "core/nn/layers.h"
 
 namespace pipewright {
 namespace {

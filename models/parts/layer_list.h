@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/config/options.h"
-#include "core/stage/layer_kind.h"
+#include "core/nn/layer_kind.h"
 
 namespace pipewright {
 

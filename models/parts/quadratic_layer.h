@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/stage/layer.h"
+#include "core/nn/layer.h"
 
 namespace pipewright {
 

@@ -16,7 +16,7 @@
 #include "core/codecs/edge_coding.h"
 #include "core/config/value.h"
 #include "core/runtime/devices/allocation.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "tests/bench/processor_time.h"
 
 namespace pipewright::bench {

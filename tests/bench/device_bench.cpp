@@ -20,8 +20,8 @@
 #include "core/runtime/devices/allocation.h"
 #include "core/runtime/devices/device.h"
 #include "core/runtime/devices/device_stream.h"
-#include "core/stage/torch.h"
 #include "core/system/terminal.h"
+#include "core/tensors/torch.h"
 #include "tests/bench/device_bench.h"
 
 namespace pipewright::bench {

@@ -4,7 +4,7 @@
 #include "core/base/error.h"
 #include "core/codecs/edge_coding.h"
 #include "core/config/value.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "tests/bench/device_bench.h"
 
 namespace pipewright::bench {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The peak memory of every stage on a device: what a profile predicts, against what LibTorch's
 // allocator counts while the stage does its part of the schedule.
-#include "core/profiling/measured_balance.h"
-#include "core/profiling/profiling.h"
+#include "core/measuring/measured_balance.h"
+#include "core/measuring/profiling.h"
 #include "tests/bench/device_bench.h"
-#include "tests/unit/profiling/memory_trial.h"
+#include "tests/unit/measuring/memory_trial.h"
 
 namespace pipewright::bench {
 namespace {

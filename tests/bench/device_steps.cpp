@@ -5,9 +5,9 @@
 #include <map>
 
 #include "core/base/error.h"
-#include "core/profiling/made_up_batch.h"
+#include "core/measuring/made_up_batch.h"
 #include "core/runtime/executor.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "core/training/plan.h"
 #include "tests/bench/device_bench.h"
 #include "tests/bench/fixed_batches.h"

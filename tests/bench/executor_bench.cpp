@@ -6,7 +6,7 @@
 
 #include "core/runtime/executor.h"
 #include "core/schedule/builders.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright::bench {
 namespace {

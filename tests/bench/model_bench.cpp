@@ -15,10 +15,10 @@
 
 #include "core/experiment/experiment.h"
 #include "core/experiment/reading.h"
-#include "core/profiling/measured_layout.h"
+#include "core/measuring/measured_layout.h"
 #include "core/runtime/devices/allocation.h"
 #include "core/runtime/executor.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "core/training/plan.h"
 #include "tests/bench/fixed_batches.h"
 #include "tests/bench/processor_time.h"

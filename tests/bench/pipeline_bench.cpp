@@ -21,12 +21,12 @@
 
 #include "core/experiment/experiment.h"
 #include "core/experiment/reading.h"
+#include "core/processes/mpi_wire.h"
+#include "core/processes/wire_team.h"
 #include "core/runtime/devices/allocation.h"
 #include "core/runtime/devices/device.h"
 #include "core/runtime/executor.h"
-#include "core/runtime/processes/mpi_wire.h"
-#include "core/runtime/processes/wire_team.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "core/training/plan.h"
 #include "tests/bench/fixed_batches.h"
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/stage/optimizer.h"
+#include "core/optim/optimizer.h"
 
 namespace pipewright::bench {
 

@@ -9,12 +9,12 @@
 #include <chrono>
 #include <limits>
 
+#include "core/processes/mpi_wire.h"
+#include "core/processes/wire_team.h"
 #include "core/runtime/devices/allocation.h"
-#include "core/runtime/processes/mpi_wire.h"
-#include "core/runtime/processes/wire_team.h"
 #include "core/runtime/transport.h"
 #include "core/schedule/builders.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright::bench {
 namespace {

@@ -13,8 +13,8 @@
 #include "core/config/value.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/reading.h"
-#include "core/stage/files/safetensors.h"
-#include "core/stage/torch.h"
+#include "core/tensor_files/safetensors.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

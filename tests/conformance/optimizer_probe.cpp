@@ -7,9 +7,9 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "core/stage/optimizer.h"
-#include "core/stage/torch.h"
+#include "core/optim/optimizer.h"
 #include "core/stage/weight_store.h"
+#include "core/tensors/torch.h"
 
 using nlohmann::json;
 using namespace pipewright;

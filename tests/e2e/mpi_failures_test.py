@@ -23,10 +23,10 @@ LONG = {
     "optimizer": {"name": "sgd", "lr": 0.01},
     "train": {"epochs": 4000},
 }
-# Seconds by the clock, as core/runtime/processes promises them, from the signal that kills or stops a process until no
+# Seconds by the clock, as core/processes promises them, from the signal that kills or stops a process until no
 # process of the run is left. The promise is about the program: where other work takes the cores away from it, it may be
 # late, so it has three tries and has to keep the promise in one. (Measured with five busy processes on two cores: 1.3 s
-# after a kill, 5.3 s after a stop. Wire and TeamPatience in tests/unit/runtime/wire_test.cpp hold the same without a clock.)
+# after a kill, 5.3 s after a stop. Wire and TeamPatience in tests/unit/processes/wire_test.cpp hold the same without a clock.)
 KILLED_WITHIN, STOPPED_WITHIN = 2, 10
 TRIES = 3
 ALLOWED = 60  # after which nothing is waited for any more

@@ -10,7 +10,7 @@ import skips
 from harness import FINE, INTERRUPTED, WORKER, changed
 from mpi_failures_test import LONG, MpiProcesses, processes, state_of
 
-# The promise of core/runtime/processes, in seconds by the clock from the stop of a process, or from the start of a run in
+# The promise of core/processes, in seconds by the clock from the stop of a process, or from the start of a run in
 # which one dies. Where other work takes the cores, one of three tries has to keep it.
 WITHIN, TRIES = 10, 3
 # Calls of MPI of one process, each with what it does then. Three processes meet with three calls of MPI_Isend, and the

@@ -134,7 +134,7 @@ class Example(WithParts):
     def test_headers_that_parts_include_are_there_with_what_they_include(self):
         include = home / "pipewright/include/pipewright"
         headers = sorted(str(header.relative_to(include)) for header in include.rglob("*.h"))
-        self.assertLessEqual({"core/stage/layers.h", "core/probes/measures.h", "core/codecs/codec.h"}, set(headers))
+        self.assertLessEqual({"core/nn/layers.h", "core/probes/measures.h", "core/codecs/codec.h"}, set(headers))
         source = self.write("all.cpp", "".join(f'#include "{header}"\n' for header in headers))
         flags = re.findall(r"(?:-isystem |-I)\S+", (home / "own-parts/build/build.ninja").read_text())
         words = [word for flag in sorted(set(flags)) for word in flag.split()]
@@ -161,7 +161,7 @@ class Refused(WithParts):
         """In constructors the part as well."""
         source = """
 #include <stdexcept>
-#include "core/stage/loss.h"
+#include "core/nn/loss.h"
 namespace pipewright {
 struct Late final : Loss {
   explicit Late(Options&) {}

@@ -10,7 +10,7 @@
 
 #include "core/codecs/edge_coding.h"
 #include "core/config/value.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "tests/unit/codecs/codec_trial.h"
 
 namespace pipewright::fuzz {

@@ -11,19 +11,17 @@
 #include "core/base/text_table.h"
 #include "core/base/wording.h"
 #include "core/config/merge.h"
+#include "core/drawing/render_cut.h"
 #include "core/experiment/dynamics.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/named_keys.h"
 #include "core/experiment/perturbation.h"
 #include "core/experiment/reading.h"
 #include "core/experiment/stage_layout.h"
-#include "core/modelling/hardware_source.h"
-#include "core/profiling/measured_balance.h"
-#include "core/profiling/measured_format.h"
-#include "core/profiling/measured_layout.h"
-#include "core/reports/claims.h"
-#include "core/reports/plot_spec.h"
-#include "core/reports/table_spec.h"
+#include "core/measuring/hardware_source.h"
+#include "core/measuring/measured_balance.h"
+#include "core/measuring/measured_format.h"
+#include "core/measuring/measured_layout.h"
 #include "core/runtime/devices/device.h"
 #include "core/schedule/offload.h"
 #include "core/schedule/remarks.h"
@@ -33,6 +31,9 @@
 #include "core/sweep/sweep_duration.h"
 #include "core/sweep/sweep_plan.h"
 #include "core/system/terminal.h"
+#include "core/tables/claims.h"
+#include "core/tables/plot_spec.h"
+#include "core/tables/table_spec.h"
 #include "core/training/assembly.h"
 #include "core/training/memory_need.h"
 #include "core/training/plan.h"
@@ -158,7 +159,7 @@ void check_one(const Value& document, const std::string& remark, const Problems&
   RunRecord only;
   only.config = experiment->resolved;
   check_named_keys(document, {only});
-  if (remark.empty()) check_reports(document, {only});
+  if (remark.empty()) check_tables(document, {only});
   need_libtorch();
   if (!remark.empty()) tell(remark);
   print("experiment  %s\n", experiment->name.c_str());
@@ -258,7 +259,7 @@ void check_all_of(const Value& document, const Problems& faults) {
   check_named_keys(document, planned);
   const std::vector<RunRecord> records =
       records_of(plan_sweep(document, std::filesystem::path(kRuns) / name));
-  check_reports(document, records);
+  check_tables(document, records);
   print("experiment  %s\n\n%s", name.c_str(), table.text().c_str());
   print(
       "\n%s valid. batches: mini-batches of an epoch; actions: from fill to drain;\n"

@@ -12,7 +12,7 @@
 #include "core/system/terminal.h"
 #include "tools/command.h"
 #include "tools/part_kinds.h"
-#include "tools/report_sections.h"
+#include "tools/table_sections.h"
 
 namespace pipewright {
 namespace {

@@ -11,15 +11,15 @@
 #include "core/experiment/catalogue.h"
 #include "core/experiment/experiment.h"
 #include "core/probes/probe.h"
-#include "core/reports/claims.h"
 #include "core/schedule/other_names.h"
 #include "core/simulation/shipped_hardware.h"
 #include "core/system/file.h"
 #include "core/system/terminal.h"
+#include "core/tables/claims.h"
 #include "tools/command.h"
 #include "tools/composition_sections.h"
 #include "tools/part_kinds.h"
-#include "tools/report_sections.h"
+#include "tools/table_sections.h"
 
 namespace pipewright {
 namespace {
@@ -201,7 +201,7 @@ void describe_hardware(const std::string& name) {
 void describe_experiment() {
   std::vector<OptionInfo> all = experiment_options();
   for (const CompositionSection& each : composition_sections()) all.push_back(each.info);
-  for (const OptionInfo& each : report_sections()) all.push_back(each);
+  for (const OptionInfo& each : table_sections()) all.push_back(each);
   print("experiment\n  A file of these keys, all of which may be left out.\n\n");
   for (const ExperimentKey& key : experiment_keys()) {
     const auto info = std::ranges::find(all, key.name, &OptionInfo::name);

@@ -8,10 +8,10 @@
 
 #include "core/base/text.h"
 #include "core/base/wording.h"
+#include "core/processes/mpi_wire.h"
 #include "core/runtime/build_info.h"
 #include "core/runtime/devices/device.h"
 #include "core/runtime/devices/nccl.h"
-#include "core/runtime/processes/mpi_wire.h"
 #include "core/system/file.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"

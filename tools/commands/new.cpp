@@ -72,8 +72,8 @@ constexpr const char* kModel =
 
 #include <cmath>
 
-#include "core/stage/layers.h"
-#include "core/stage/model.h"
+#include "core/nn/layers.h"
+#include "core/nn/model.h"
 
 namespace pipewright {
 namespace {
@@ -133,7 +133,7 @@ constexpr const char* kDataset =
 // with index i the same in every run. A data set that reads files does so in open().
 #include <ATen/ATen.h>
 
-#include "core/stage/dataset.h"
+#include "core/nn/dataset.h"
 
 namespace pipewright {
 namespace {

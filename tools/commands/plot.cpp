@@ -4,14 +4,14 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/reports/default_layout.h"
-#include "core/reports/gnuplot.h"
-#include "core/reports/heat_map.h"
 #include "core/sweep/sweep_plan.h"
 #include "core/system/file.h"
 #include "core/system/given_files.h"
 #include "core/system/plain_file.h"
 #include "core/system/terminal.h"
+#include "core/tables/default_layout.h"
+#include "core/tables/gnuplot.h"
+#include "core/tables/heat_map.h"
 #include "tools/command.h"
 #include "tools/results.h"
 

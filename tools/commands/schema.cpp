@@ -14,7 +14,7 @@
 #include "core/system/terminal.h"
 #include "tools/command.h"
 #include "tools/part_kinds.h"
-#include "tools/report_sections.h"
+#include "tools/table_sections.h"
 
 namespace pipewright {
 namespace {
@@ -203,7 +203,7 @@ Value experiment_schema() {
   add(properties, "extends",
       described("string", "A file whose options this one changes; relative to this file."));
   add(properties, "sweep", sweep_schema());
-  for (const OptionInfo& section : report_sections())
+  for (const OptionInfo& section : table_sections())
     add(properties, section.name, report_schema(section));
   add(properties, "profiles", profiles_schema());
   add(schema, "$defs", std::move(definitions));

@@ -2,7 +2,7 @@
 /// The part of `pipewright simulate` that simulates all points of a sweep.
 #pragma once
 
-#include "core/modelling/cost_source.h"
+#include "core/measuring/cost_source.h"
 #include "tools/command.h"
 
 namespace pipewright {

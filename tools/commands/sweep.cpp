@@ -7,17 +7,17 @@
 #include "core/base/error.h"
 #include "core/base/wording.h"
 #include "core/experiment/named_keys.h"
-#include "core/modelling/hardware_source.h"
+#include "core/measuring/hardware_source.h"
 #include "core/records/leftover_runs.h"
 #include "core/records/run_claim.h"
 #include "core/records/run_store.h"
-#include "core/reports/table.h"
-#include "core/reports/table_spec.h"
-#include "core/reports/verdicts.h"
 #include "core/sweep/kept_results.h"
 #include "core/sweep/sweep_claim.h"
 #include "core/sweep/sweep_runner.h"
 #include "core/system/terminal.h"
+#include "core/tables/table.h"
+#include "core/tables/table_spec.h"
+#include "core/tables/verdicts.h"
 #include "tools/command.h"
 #include "tools/commands/sweep_slurm.h"
 #include "tools/interrupt.h"
@@ -240,7 +240,7 @@ int run_sweep(const std::vector<std::string>& arguments) {
   if (sweep.slurm && !dry) check_slurm();
   // Reports a table, pictures or claims that cannot be made now instead of after the last run.
   const std::vector<RunRecord> records = records_of(sweep.runs);
-  check_reports(sweep.document, records);
+  check_tables(sweep.document, records);
   if (const std::string few = few_runs_remark(sweep.document, records); !few.empty())
     print_error("%s\n", few.c_str());
   dry ? dry_run(sweep) : execute(sweep);

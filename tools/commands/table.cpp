@@ -4,13 +4,13 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "core/reports/against.h"
-#include "core/reports/results_json.h"
-#include "core/reports/table.h"
-#include "core/reports/tradeoff.h"
-#include "core/reports/verdicts.h"
 #include "core/sweep/sweep_plan.h"
 #include "core/system/terminal.h"
+#include "core/tables/against.h"
+#include "core/tables/results_json.h"
+#include "core/tables/table.h"
+#include "core/tables/tradeoff.h"
+#include "core/tables/verdicts.h"
 #include "tools/command.h"
 #include "tools/results.h"
 

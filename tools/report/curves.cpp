@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "core/base/text.h"
-#include "core/reports/curves.h"
-#include "core/reports/default_layout.h"
-#include "core/reports/heat_map.h"
+#include "core/tables/curves.h"
+#include "core/tables/default_layout.h"
+#include "core/tables/heat_map.h"
 
 namespace pipewright {
 namespace {

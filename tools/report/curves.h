@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/config/value.h"
-#include "core/page/report.h"
-#include "core/reports/table_spec.h"
+#include "core/page/page_content.h"
+#include "core/tables/table_spec.h"
 
 namespace pipewright {
 

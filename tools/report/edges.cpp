@@ -14,8 +14,8 @@
 #include "core/base/wording.h"
 #include "core/experiment/dynamics.h"
 #include "core/experiment/reading.h"
-#include "core/reports/run_keys.h"
 #include "core/stability/stability_report.h"
+#include "core/tables/run_keys.h"
 
 namespace pipewright {
 namespace {

@@ -3,7 +3,7 @@
 /// tolerates.
 #pragma once
 
-#include "core/page/report.h"
+#include "core/page/page_content.h"
 
 namespace pipewright {
 

@@ -8,7 +8,7 @@
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/experiment/reading.h"
-#include "core/modelling/steady_simulation.h"
+#include "core/measuring/steady_simulation.h"
 
 namespace pipewright {
 namespace {

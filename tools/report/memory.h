@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/page/report.h"
+#include "core/page/page_content.h"
 #include "core/simulation/hardware.h"
 
 namespace pipewright {

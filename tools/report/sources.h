@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/config/value.h"
-#include "core/page/report.h"
+#include "core/page/page_content.h"
 #include "core/records/run_record.h"
 
 namespace pipewright {

@@ -9,8 +9,8 @@
 #include "core/codecs/loops/bit_tensors.h"
 #include "core/codecs/loops/bits.h"
 #include "core/codecs/payload.h"
-#include "core/stage/torch.h"
-#include "core/stage/upload.h"
+#include "core/tensors/torch.h"
+#include "core/tensors/upload.h"
 
 namespace pipewright {
 namespace {

@@ -15,7 +15,7 @@
 #include "core/codecs/loops/small_float_tensors.h"
 #include "core/codecs/loops/uniform_loops.h"
 #include "core/codecs/payload.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

@@ -3,7 +3,7 @@
 /// experiment replaces it by no codec, so there it costs nothing.
 #include "core/base/error.h"
 #include "core/codecs/codec.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

@@ -17,8 +17,8 @@
 #include "core/codecs/low_rank.h"
 #include "core/codecs/payload.h"
 #include "core/codecs/sample_memory.h"
-#include "core/stage/torch.h"
-#include "core/stage/upload.h"
+#include "core/tensors/torch.h"
+#include "core/tensors/upload.h"
 
 namespace pipewright {
 namespace {

@@ -16,7 +16,7 @@
 #include "core/codecs/kinds/sort_quantization_device.h"
 #include "core/codecs/loops/sort_quantization_code.h"
 #include "core/codecs/loops/zero_map.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/codecs/loops/bits.h"
 #include "core/codecs/loops/cuda_kernels.h"
 #include "core/codecs/loops/rank_selection.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

@@ -6,7 +6,7 @@
 #include "core/codecs/codec.h"
 #include "core/codecs/low_rank.h"
 #include "core/codecs/payload.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

@@ -16,7 +16,7 @@
 #include "core/codecs/loops/bits.h"
 #include "core/codecs/loops/sparse_loops.h"
 #include "core/codecs/payload.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

@@ -4,7 +4,7 @@
 /// and 0 stays 0. The error is at most s/2, with stochastic rounding less than s.
 #include "core/codecs/codec.h"
 #include "core/codecs/kinds/uniform_quantizer.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

@@ -6,8 +6,8 @@
 #include <dlfcn.h>
 
 #include "core/codecs/loops/sort_quantization_kernels.h"
-#include "core/stage/torch.h"
 #include "core/system/module_file.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/codecs/loops/small_float_tensors.h"
 
-#include "core/stage/torch.h"
-#include "core/stage/upload.h"
+#include "core/tensors/torch.h"
+#include "core/tensors/upload.h"
 
 namespace pipewright {
 

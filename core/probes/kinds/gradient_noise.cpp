@@ -10,7 +10,7 @@
 // learns from several losses it is the gradient of the first. A stage keeps the sum of the
 // gradients of a mini-batch, and the one that is being computed.
 #include "core/probes/probe.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

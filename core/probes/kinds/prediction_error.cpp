@@ -15,7 +15,7 @@
 
 #include "core/probes/measures.h"
 #include "core/probes/probe.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

@@ -12,7 +12,7 @@
 #include "core/probes/lanczos.h"
 #include "core/probes/probe.h"
 #include "core/probes/whole_model.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

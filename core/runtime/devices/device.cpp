@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/wording.h"
 #include "core/runtime/build_info.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

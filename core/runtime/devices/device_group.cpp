@@ -10,8 +10,8 @@
 #include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/runtime/devices/device_stream.h"
-#include "core/stage/torch.h"
 #include "core/system/host_name.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

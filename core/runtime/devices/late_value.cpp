@@ -2,7 +2,7 @@
 #include "core/runtime/devices/late_value.h"
 
 #include "core/runtime/devices/device_stream.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 

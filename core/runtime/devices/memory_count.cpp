@@ -7,7 +7,7 @@
 
 #include "core/base/mutex.h"
 #include "core/runtime/devices/new_storages.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 

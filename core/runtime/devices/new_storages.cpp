@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 

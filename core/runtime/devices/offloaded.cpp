@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/runtime/devices/device_stream.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {

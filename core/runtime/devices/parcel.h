@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/stage/layer.h"
+#include "core/nn/layer.h"
 
 namespace pipewright {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/stage/layer.h"
+#include "core/nn/layer.h"
 #include "core/stage/perturb/tensor_queue.h"
 
 namespace pipewright {

@@ -4,8 +4,8 @@
 #include <ATen/Parallel.h>
 
 #include "core/base/random.h"
-#include "core/stage/torch.h"
-#include "core/stage/upload.h"
+#include "core/tensors/torch.h"
+#include "core/tensors/upload.h"
 
 namespace pipewright {
 namespace {

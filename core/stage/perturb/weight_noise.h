@@ -8,8 +8,8 @@
 #include <tuple>
 #include <vector>
 
-#include "core/stage/layer.h"
-#include "core/stage/optimizer.h"
+#include "core/nn/layer.h"
+#include "core/optim/optimizer.h"
 
 namespace pipewright {
 

@@ -11,7 +11,7 @@
 
 #include "core/base/random.h"
 #include "core/codecs/edge_coding.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "tests/fuzz/target.h"
 #include "tests/unit/codecs/codec_trial.h"
 

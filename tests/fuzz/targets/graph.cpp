@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/config/json.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "models/graph/graph_cut.h"
 #include "models/graph/graph_layer.h"
 #include "tests/fuzz/target.h"

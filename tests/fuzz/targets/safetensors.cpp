@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of tensors. What is taken, written again, is read as the same tensors and metadata, and is
 // written as the same bytes; and what reads only the header agrees on names and shapes.
-#include "core/stage/files/safetensors.h"
+#include "core/tensor_files/safetensors.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "tests/fuzz/scratch.h"
 #include "tests/fuzz/target.h"
 

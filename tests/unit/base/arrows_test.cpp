@@ -27,80 +27,75 @@ const std::map<std::string, std::string> kMayLookInto{
     {"core/base", ""},
     {"core/system", "core/base"},
     {"core/config", "core/base core/system"},
-    {"core/schedule", "core/base core/system core/config"},
+    {"core/schedule", "core/base core/system"},
     {"core/cost", "core/base core/system core/config core/schedule"},
-    {"core/simulation", "core/base core/system core/config core/schedule core/cost"},
-    {"core/synthesis", "core/base core/system core/config core/schedule core/cost core/simulation"},
-    {"core/drawing", "core/base core/system core/config core/schedule core/cost core/simulation"},
-    {"core/traces",
-     "core/base core/system core/config core/schedule core/cost core/simulation core/drawing"},
-    {"core/planning", "core/base core/system core/config core/drawing"},
+    {"core/simulation", "core/base core/config core/schedule core/cost"},
+    {"core/synthesis", "core/base core/config core/schedule core/cost core/simulation"},
+    {"core/drawing", "core/base core/config core/schedule core/cost core/simulation"},
+    {"core/traces", "core/base core/config core/schedule core/cost core/simulation core/drawing"},
+    {"core/planning", "core/base core/config core/drawing"},
     {"core/records", "core/base core/system core/config core/schedule"},
     {"core/statistics", "core/base"},
-    {"core/reports",
-     "core/base core/system core/config core/schedule core/records core/statistics"},
+    {"core/tables", "core/base core/system core/config core/schedule core/records core/statistics"},
     {"core/page",
-     "core/base core/system core/config core/schedule core/cost core/simulation core/drawing "
-     "core/traces core/records core/reports"},
+     "core/base core/config core/schedule core/simulation core/drawing core/traces core/records "
+     "core/tables"},
     {"core/exports",
      "core/base core/system core/config core/schedule core/cost core/simulation core/records "
-     "core/reports"},
+     "core/tables"},
     {"core/fetch", "core/base core/system"},
-    {"core/stability", "core/base core/system core/config core/schedule"},
-    {"core/stage/files", "core/base core/system core/config"},
-    {"core/stage", "core/base core/system core/config core/schedule"},
-    {"core/translation", "core/base core/system core/stage core/stage/files"},
-    {"core/codecs/loops", "core/base core/system core/stage"},
-    {"core/codecs", "core/base core/system core/config core/schedule core/stage core/codecs/loops"},
-    {"core/codecs/kinds",
-     "core/base core/system core/config core/stage core/codecs core/codecs/loops"},
+    {"core/stability", "core/base core/config core/schedule"},
+    {"core/tensors", ""},
+    {"core/tensor_files", "core/base core/system core/config"},
+    {"core/nn", "core/base core/config core/schedule core/tensors"},
+    {"core/optim", "core/base core/config core/schedule core/tensors core/nn"},
+    {"core/stage", "core/base core/schedule core/tensors core/nn core/optim"},
+    {"core/translation", "core/base core/tensors core/tensor_files core/nn"},
+    {"core/codecs/loops", "core/base core/system core/tensors"},
+    {"core/codecs", "core/base core/system core/config core/tensors core/nn core/stage"},
+    {"core/codecs/kinds", "core/base core/tensors core/codecs/loops core/codecs"},
     {"core/runtime",
-     "core/base core/system core/config core/schedule core/simulation core/drawing core/stage "
-     "core/codecs"},
-    {"core/probes", "core/base core/config core/schedule core/stage core/runtime"},
+     "core/base core/system core/schedule core/simulation core/drawing core/tensors core/nn "
+     "core/stage core/codecs"},
+    {"core/processes", "core/base core/system core/tensors core/nn core/runtime"},
+    {"core/probes",
+     "core/base core/config core/schedule core/tensors core/nn core/stage core/runtime"},
     {"core/experiment",
-     "core/base core/system core/config core/schedule core/cost core/records core/reports "
-     "core/stability core/stage core/stage/files core/translation core/codecs core/runtime "
-     "core/probes"},
-    {"core/profiling",
-     "core/base core/system core/config core/schedule core/cost core/stage "
-     "core/runtime core/experiment"},
-    {"core/modelling",
+     "core/base core/system core/config core/schedule core/cost core/records core/tables "
+     "core/stability core/tensors core/tensor_files core/nn core/optim core/stage core/translation "
+     "core/codecs core/runtime core/probes"},
+    {"core/measuring",
      "core/base core/system core/config core/schedule core/cost core/simulation core/records "
-     "core/stage core/codecs core/experiment core/profiling"},
+     "core/tensors core/nn core/optim core/stage core/codecs core/runtime core/experiment"},
     {"core/training",
      "core/base core/system core/config core/schedule core/drawing core/traces core/records "
-     "core/exports core/fetch core/stability core/stage core/stage/files core/translation "
-     "core/codecs core/runtime core/probes core/experiment core/profiling"},
+     "core/exports core/fetch core/stability core/tensors core/tensor_files core/nn core/stage "
+     "core/translation core/runtime core/processes core/probes core/experiment core/measuring"},
     {"core/sweep",
-     "core/base core/system core/config core/schedule core/cost core/simulation core/planning "
-     "core/records core/reports core/stability core/experiment core/profiling core/modelling "
-     "core/training"},
+     "core/base core/system core/config core/cost core/planning core/records core/tables "
+     "core/stability core/experiment core/measuring core/training"},
     {"core/comparison",
-     "core/base core/system core/config core/schedule core/drawing core/records core/stage/files"},
+     "core/base core/system core/schedule core/drawing core/records core/tensor_files"},
     {"tools",
      "core/base core/system core/config core/schedule core/cost core/simulation core/synthesis "
-     "core/drawing core/traces core/planning core/records core/reports core/page core/exports "
-     "core/fetch "
-     "core/stability "
-     "core/stage "
-     "core/codecs core/runtime core/probes core/experiment core/profiling core/modelling "
-     "core/training core/sweep core/comparison"},
+     "core/drawing core/traces core/planning core/records core/tables core/page core/exports "
+     "core/fetch core/stability core/nn core/optim core/codecs core/runtime core/processes "
+     "core/probes core/experiment core/measuring core/training core/sweep core/comparison"},
     {"schemes", "core/base core/system core/config core/schedule"},
-    {"models", "core/base core/config core/stage core/stage/files"},
-    {"datasets", "core/base core/system core/config core/fetch core/stage core/stage/files"},
+    {"models", "core/base core/config core/tensors core/tensor_files core/nn"},
+    {"datasets",
+     "core/base core/system core/config core/fetch core/tensors core/tensor_files core/nn"},
 };
 
 const Rooms kWithoutLibTorch{
     "core/base",       "core/system",     "core/config",  "core/schedule", "core/cost",
     "core/simulation", "core/synthesis",  "core/drawing", "core/traces",   "core/planning",
-    "core/records",    "core/reports",    "core/page",    "core/exports",  "core/fetch",
+    "core/records",    "core/tables",     "core/page",    "core/exports",  "core/fetch",
     "core/stability",  "core/statistics", "schemes"};
 
 /// Headers that may include more of LibTorch than the tensor: the precompiled header, and the
 /// template over tensors that only the optimizers' .cpp files read.
-const std::set<std::string> kHeavyOnPurpose{"core/stage/torch.h",
-                                            "core/stage/optimizers/elementwise.h"};
+const std::set<std::string> kHeavyOnPurpose{"core/tensors/torch.h", "core/optim/elementwise.h"};
 
 struct Include {
   std::string from;  ///< path from the root
@@ -108,7 +103,7 @@ struct Include {
   bool quoted = false;
 };
 
-/// The innermost room that a path is in: "core/stage" of "core/stage/layers/linear.cpp"; "" of
+/// The innermost room that a path is in: "core/stage" of "core/nn/layers/linear.cpp"; "" of
 /// none.
 std::string room_of(const std::string& path) {
   for (std::size_t end = path.rfind('/'); end != std::string::npos && end > 0;
@@ -132,7 +127,7 @@ bool of_libtorch(const std::string& what) {
 
 /// Costs seconds to each file that reads it: of LibTorch, not the tensor, not a small c10 header.
 bool heavy(const std::string& what) {
-  if (what == "core/stage/torch.h") return true;
+  if (what == "core/tensors/torch.h") return true;
   return of_libtorch(what) && what != "ATen/core/Tensor.h" && what != "torch/version.h" &&
          !what.starts_with("c10/");
 }

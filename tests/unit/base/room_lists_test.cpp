@@ -23,7 +23,7 @@ using Names = std::set<std::string>;
 /// Rooms without LibTorch whose tests are in lab_tests, because these ask data sets, too.
 const Names kTestedWithLibTorch{"fetch"};
 
-/// What lists call a room: "stage/files" for core/stage/files.
+/// What lists call a room: "codecs/kinds" for core/codecs/kinds.
 std::string short_name(const std::string& room) {
   return room.starts_with("core/") ? room.substr(5) : room;
 }
@@ -102,7 +102,7 @@ std::pair<std::string, std::string> halves(const std::string& picture, const std
 /// The names in a picture of arrows. What stands in parentheses and headings is not read.
 Names names_of_arrows(const std::string& picture) {
   const std::string without = std::regex_replace(picture, std::regex("\\([^)]*\\)|.*LibTorch"), "");
-  return matches(without, "([a-z]+(?:/[a-z]+)*)");
+  return matches(without, "([a-z_]+(?:/[a-z_]+)*)");
 }
 
 /// The names in a picture of two columns, each a name or several, two blanks, and what they are.
@@ -165,7 +165,7 @@ TEST(RoomLists, OfTheExecutablesWithTestsHaveEveryRoom) {
                    rooms_that(tested_without_libtorch)),
             "");
   EXPECT_EQ(faults("lab_rooms in tests/CMakeLists.txt",
-                   matches(between(text, "set(lab_rooms", ")"), "([a-z]+)"),
+                   matches(between(text, "set(lab_rooms", ")"), "([a-z_]+)"),
                    rooms_that([](const std::string& room) {
                      return !is_within(room) && !tested_without_libtorch(room) && room != "tools";
                    })),

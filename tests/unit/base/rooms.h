@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The rooms of the house, as the tables of arrows_test.cpp have them. A room is named by its
-/// folder, "core/stage/files".
+/// folder, "core/codecs/kinds".
 #pragma once
 
 #include <map>

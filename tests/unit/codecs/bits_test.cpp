@@ -7,7 +7,7 @@
 
 #include "core/codecs/loops/bit_tensors.h"
 #include "core/codecs/loops/bits.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright::testing {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/codecs/edge_coding.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright::testing {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/stage/files/safetensors.h"
-#include "core/stage/torch.h"
+#include "core/tensor_files/safetensors.h"
+#include "core/tensors/torch.h"
 #include "tests/unit/records/run_folders.h"
 
 namespace pipewright {

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "core/base/error.h"
+#include "core/drawing/render_cut.h"
 
 namespace pipewright::test {
 namespace {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/stage/dataset.h"
+#include "core/nn/dataset.h"
 #include "core/system/file.h"
 #include "tests/unit/skips.h"
 #include "tests/unit/source_dir.h"

@@ -6,8 +6,8 @@
 #include <limits>
 #include <set>
 
-#include "core/stage/files/safetensors.h"
 #include "core/system/file.h"
+#include "core/tensor_files/safetensors.h"
 #include "tests/unit/datasets/fixtures.h"
 
 namespace pipewright {

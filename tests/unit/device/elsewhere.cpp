@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "core/runtime/executor.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright::test {
 namespace {

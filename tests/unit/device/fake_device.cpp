@@ -12,7 +12,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright::test {
 namespace {

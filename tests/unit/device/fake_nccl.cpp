@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "tests/unit/device/fake_device.h"
 #include "tests/unit/device/stream_model.h"
 

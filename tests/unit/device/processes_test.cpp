@@ -6,13 +6,13 @@
 #include <thread>
 
 #include "core/base/as_size.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "tests/unit/device/elsewhere.h"
 #include "tests/unit/device/fake_device.h"
 #include "tests/unit/device/fake_nccl.h"
 #include "tests/unit/device/stream_model.h"
+#include "tests/unit/processes/memory_wire.h"
 #include "tests/unit/runtime/laboratory.h"
-#include "tests/unit/runtime/memory_wire.h"
 #include "tests/unit/schemes/scheme_cases.h"
 
 namespace pipewright::test {

@@ -6,14 +6,14 @@
 
 #include "core/runtime/devices/late_value.h"
 #include "core/runtime/devices/parcel.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "core/training/trainer.h"
 #include "tests/unit/device/elsewhere.h"
 #include "tests/unit/device/fake_device.h"
 #include "tests/unit/device/stream_model.h"
+#include "tests/unit/nn/layers_fixture.h"
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/schemes/scheme_cases.h"
-#include "tests/unit/stage/layers_fixture.h"
 
 namespace pipewright::test {
 namespace {

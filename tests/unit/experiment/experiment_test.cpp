@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/experiment/reading.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "tests/unit/runtime/laboratory.h"
 
 namespace pipewright::test {

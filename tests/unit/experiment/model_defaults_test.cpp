@@ -6,8 +6,8 @@
 
 #include "core/base/registry.h"
 #include "core/experiment/reading.h"
-#include "core/stage/files/safetensors.h"
-#include "core/stage/torch.h"
+#include "core/tensor_files/safetensors.h"
+#include "core/tensors/torch.h"
 #include "tests/unit/datasets/fixtures.h"
 
 namespace pipewright::test {

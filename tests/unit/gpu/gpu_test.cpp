@@ -9,7 +9,7 @@
 #include "core/codecs/kinds/sort_quantization_device.h"
 #include "core/codecs/loops/sort_quantization_code.h"
 #include "core/runtime/devices/device.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "core/training/trainer.h"
 #include "tests/unit/device/elsewhere.h"
 #include "tests/unit/skips.h"

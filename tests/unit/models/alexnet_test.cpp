@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "tests/unit/models/model_fixture.h"
-#include "tests/unit/stage/layers_fixture.h"
+#include "tests/unit/nn/layers_fixture.h"
 
 namespace pipewright::test {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright::test {
 

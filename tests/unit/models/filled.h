@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "core/stage/layer.h"
+#include "core/nn/layer.h"
 
 namespace pipewright::test {
 

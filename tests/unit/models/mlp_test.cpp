@@ -6,10 +6,10 @@
 
 #include <gtest/gtest.h>
 
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "tests/unit/models/model_fixture.h"
-#include "tests/unit/stage/layers_fixture.h"
-#include "tests/unit/stage/layers_reference.h"
+#include "tests/unit/nn/layers_fixture.h"
+#include "tests/unit/nn/layers_reference.h"
 
 namespace pipewright::test {
 namespace {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright::test {
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <set>
 
-#include "core/stage/files/foreign_names.h"
-#include "core/stage/model.h"
+#include "core/nn/model.h"
 #include "core/stage/stage.h"
+#include "core/tensor_files/foreign_names.h"
 
 namespace pipewright::test {
 namespace {

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "core/stage/stage.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "models/parts/quadratic_form.h"
 #include "tests/unit/models/model_fixture.h"
-#include "tests/unit/stage/layers_fixture.h"
+#include "tests/unit/nn/layers_fixture.h"
 #include "tests/unit/tolerances.h"
 
 namespace pipewright::test {

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "core/base/random.h"
-#include "core/stage/torch.h"
-#include "tests/unit/stage/layers_fixture.h"
+#include "core/tensors/torch.h"
+#include "tests/unit/nn/layers_fixture.h"
 
 namespace pipewright::test {
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.h"
-#include "core/reports/default_layout.h"
+#include "core/tables/default_layout.h"
 
 namespace pipewright {
 namespace {

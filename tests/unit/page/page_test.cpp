@@ -5,7 +5,7 @@
 #include <regex>
 
 #include "core/base/text.h"
-#include "core/page/report.h"
+#include "core/page/page_content.h"
 #include "core/page/sections.h"
 
 namespace pipewright {

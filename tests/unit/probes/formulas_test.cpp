@@ -18,7 +18,7 @@
 #include "core/probes/probes.h"
 #include "core/schedule/predictions.h"
 #include "core/stability/stability_report.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/schemes/scheme_cases.h"
 #include "tests/unit/tolerances.h"

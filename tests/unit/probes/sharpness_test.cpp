@@ -13,7 +13,7 @@
 #include "core/probes/probes.h"
 #include "core/probes/whole_model.h"
 #include "core/runtime/devices/memory_count.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "core/training/whole_model_probes.h"
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/tolerances.h"

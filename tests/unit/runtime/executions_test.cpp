@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/runtime/executor.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/schemes/scheme_cases.h"
 #include "tests/unit/tolerances.h"

@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "tests/unit/runtime/laboratory.h"
 
 namespace pipewright::test {

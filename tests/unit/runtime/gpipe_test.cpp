@@ -5,17 +5,17 @@
 
 #include <cmath>
 
+#include "core/nn/layers.h"
+#include "core/nn/skips.h"
 #include "core/runtime/executor.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/recompute.h"
-#include "core/stage/layers.h"
-#include "core/stage/skips.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "tests/unit/models/filled.h"
 #include "tests/unit/models/model_fixture.h"
+#include "tests/unit/nn/layers_fixture.h"
+#include "tests/unit/optim/optimizers_elsewhere.h"
 #include "tests/unit/runtime/laboratory.h"
-#include "tests/unit/stage/layers_fixture.h"
-#include "tests/unit/stage/optimizers_elsewhere.h"
 #include "tests/unit/tolerances.h"
 
 namespace pipewright::test {

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
+#include "tests/unit/nn/layers_fixture.h"
 #include "tests/unit/runtime/laboratory.h"
-#include "tests/unit/stage/layers_fixture.h"
 #include "tests/unit/tolerances.h"
 
 namespace pipewright::test {

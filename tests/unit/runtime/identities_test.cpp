@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "core/training/trainer.h"
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/schemes/scheme_cases.h"

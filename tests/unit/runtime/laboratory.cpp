@@ -6,7 +6,7 @@
 #include "core/config/merge.h"
 #include "core/experiment/reading.h"
 #include "core/runtime/executor.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright::test {
 namespace {

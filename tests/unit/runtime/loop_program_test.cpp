@@ -9,9 +9,9 @@
 #include "core/schedule/builders.h"
 #include "core/schedule/offload.h"
 #include "core/schedule/recompute.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
+#include "tests/unit/processes/memory_wire.h"
 #include "tests/unit/runtime/laboratory.h"
-#include "tests/unit/runtime/memory_wire.h"
 #include "tests/unit/schemes/scheme_cases.h"
 
 namespace pipewright::test {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/tolerances.h"
 

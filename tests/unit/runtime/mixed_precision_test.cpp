@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/runtime/executor.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/schemes/scheme_cases.h"
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "core/runtime/devices/offloaded.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/schemes/scheme_cases.h"
 

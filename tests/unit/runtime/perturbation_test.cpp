@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/runtime/executor.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "core/training/trainer.h"
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/schemes/scheme_cases.h"

@@ -7,15 +7,15 @@
 #include <thread>
 
 #include "core/base/as_size.h"
+#include "core/nn/layers.h"
+#include "core/nn/skips.h"
 #include "core/runtime/executor.h"
 #include "core/runtime/program.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/validate.h"
-#include "core/stage/layers.h"
-#include "core/stage/skips.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
+#include "tests/unit/processes/memory_wire.h"
 #include "tests/unit/runtime/laboratory.h"
-#include "tests/unit/runtime/memory_wire.h"
 #include "tests/unit/schemes/scheme_cases.h"
 #include "tests/unit/tolerances.h"
 

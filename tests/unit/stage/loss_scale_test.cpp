@@ -2,8 +2,8 @@
 // Dynamic loss scaling: how the scale moves, how gradients change theirs, and what a stage does
 // with gradients that are not finite.
 #include "core/base/error.h"
-#include "core/stage/precision.h"
-#include "tests/unit/stage/optimizer_fixture.h"
+#include "core/nn/precision.h"
+#include "tests/unit/optim/optimizer_fixture.h"
 #include "tests/unit/stage/stage_fixture.h"
 
 namespace pipewright::test {

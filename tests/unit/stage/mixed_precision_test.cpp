@@ -4,10 +4,10 @@
 #include <bit>
 #include <cmath>
 
-#include "core/stage/optimizers/bfloat16_copy.h"
-#include "core/stage/precision.h"
-#include "tests/unit/stage/layers_reference.h"
-#include "tests/unit/stage/optimizer_fixture.h"
+#include "core/nn/precision.h"
+#include "core/optim/bfloat16_copy.h"
+#include "tests/unit/nn/layers_reference.h"
+#include "tests/unit/optim/optimizer_fixture.h"
 #include "tests/unit/stage/stage_fixture.h"
 
 namespace pipewright::test {

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/stage/layers.h"
+#include "core/nn/layers.h"
 #include "core/stage/stage.h"
-#include "core/stage/torch.h"
-#include "tests/unit/stage/layers_fixture.h"
-#include "tests/unit/stage/optimizers_elsewhere.h"
+#include "core/tensors/torch.h"
+#include "tests/unit/nn/layers_fixture.h"
+#include "tests/unit/optim/optimizers_elsewhere.h"
 
 namespace pipewright::test {
 

@@ -7,13 +7,13 @@
 #include <set>
 
 #include "core/config/merge.h"
-#include "core/modelling/cost_source.h"
-#include "core/modelling/hardware_source.h"
-#include "core/modelling/modelled.h"
-#include "core/modelling/steady_simulation.h"
+#include "core/measuring/cost_source.h"
+#include "core/measuring/hardware_source.h"
+#include "core/measuring/measured_balance.h"
+#include "core/measuring/modelled.h"
+#include "core/measuring/steady_simulation.h"
 #include "core/planning/best_points.h"
 #include "core/planning/print_points.h"
-#include "core/profiling/measured_balance.h"
 #include "core/simulation/simulate.h"
 #include "tests/unit/config/error_text.h"
 

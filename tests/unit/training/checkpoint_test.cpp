@@ -11,9 +11,9 @@
 
 #include "core/records/checkpoint_files.h"
 #include "core/runtime/executor.h"
-#include "core/stage/files/safetensors.h"
-#include "core/stage/torch.h"
 #include "core/system/file.h"
+#include "core/tensor_files/safetensors.h"
+#include "core/tensors/torch.h"
 #include "core/training/checkpoint_manifest.h"
 #include "tests/unit/records/run_folders.h"
 #include "tests/unit/runtime/laboratory.h"

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "core/base/error.h"
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "tests/unit/tolerances.h"
 
 namespace pipewright::test {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "tests/unit/runtime/laboratory.h"
 
 namespace pipewright::test {

@@ -8,7 +8,7 @@
 #include <numbers>
 #include <numeric>
 
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "core/training/trainer.h"
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/tolerances.h"

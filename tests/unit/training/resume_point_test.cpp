@@ -7,8 +7,8 @@
 #include <mutex>
 
 #include "core/system/file.h"
+#include "tests/unit/processes/memory_wire.h"
 #include "tests/unit/records/run_folders.h"
-#include "tests/unit/runtime/memory_wire.h"
 
 namespace pipewright::test {
 namespace {

@@ -9,11 +9,11 @@
 #include <cmath>
 #include <limits>
 
-#include "core/stage/torch.h"
+#include "core/tensors/torch.h"
 #include "core/training/trainer.h"
 #include "tests/unit/models/model_fixture.h"
+#include "tests/unit/nn/layers_fixture.h"
 #include "tests/unit/runtime/laboratory.h"
-#include "tests/unit/stage/layers_fixture.h"
 
 namespace pipewright::test {
 namespace {

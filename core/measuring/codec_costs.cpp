@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/measuring/codec_costs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/base/as_size.h"
+#include "core/base/error.h"
+#include "core/measuring/boundaries.h"
+#include "core/measuring/made_up_batch.h"
+#include "core/tensors/torch.h"
+
+namespace pipewright {
+namespace {
+
+/// The message that crosses each edge for one micro-batch.
+std::vector<EdgeMessage> messages(const Experiment& e) {
+  const auto meta = at::TensorOptions(e.train.precision.values).device(at::kMeta);
+  const auto samples = e.loader.batch_size / e.pipeline.replicas / e.pipeline.microbatches;
+  std::vector<EdgeMessage> edges;
+  for (const Tensors& tensors : boundaries(e, made_up_batch(*e.model, samples, meta).x)) {
+    EdgeMessage& message = edges.emplace_back();
+    for (const at::Tensor& tensor : tensors) {
+      const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
+      if (!tensor.is_floating_point()) {
+        message.exact += bytes;
+        continue;
+      }
+      message.values += static_cast<double>(bytes);
+      message.headers.push_back({.sizes = tensor.sizes().vec(), .payload = bytes});
+    }
+  }
+  return edges;
+}
+
+/// Bytes of the encoded message in one direction. Integers cross forward only.
+std::int64_t sent(const NamedCodec& named, const EdgeMessage& message, bool backward) {
+  std::int64_t bytes = backward ? 0 : message.exact;
+  for (const FrameHeader& header : message.headers) {
+    const auto payload = named.codec ? named.codec->payload_bytes(header.sizes) : std::nullopt;
+    bytes += payload ? *payload + header.bytes() : header.payload;
+  }
+  return bytes;
+}
+
+class Speeds {
+ public:
+  explicit Speeds(const Hardware& hardware) : hardware_(hardware) {}
+
+  /// Seconds to encode and to decode so many bytes.
+  std::pair<double, double> seconds(const NamedCodec& named, double bytes) {
+    return named.codec ? seconds(named.name, bytes) : std::pair(0.0, 0.0);
+  }
+  std::pair<double, double> seconds(const std::string& name, double bytes) {
+    const auto known = std::ranges::find(hardware_.codecs, name, &CodecSpeed::codec);
+    if (known != hardware_.codecs.end()) return {bytes / known->encode, bytes / known->decode};
+    unknown_.insert(name);
+    return {0, 0};
+  }
+  std::vector<std::string> unknown() const { return {unknown_.begin(), unknown_.end()}; }
+
+ private:
+  const Hardware& hardware_;
+  std::set<std::string> unknown_;
+};
+
+/// How many times as large as the model's message one of the costs' size is; 1 where the costs do
+/// not say or are the model's.
+double scale_of(std::int64_t bytes_of_costs, double bytes_of_model, MessageSizes sizes) {
+  if (sizes == MessageSizes::OfModel || bytes_of_costs == 0 || bytes_of_model == 0) return 1;
+  return static_cast<double>(bytes_of_costs) / bytes_of_model;
+}
+
+std::int64_t scaled(double scale, std::int64_t bytes) {
+  return std::llround(scale * static_cast<double>(bytes));
+}
+
+void compress_edges(std::vector<StageCost>& costs, const Experiment& experiment, MessageSizes sizes,
+                    const std::vector<EdgeMessage>& crossing, Speeds& speeds) {
+  const Compression& compression = experiment.pipeline.compression;
+  for (std::size_t edge = 0; edge < crossing.size(); ++edge) {
+    const auto& [forward, backward, in_evaluation] = compression[edge];
+    StageCost &before = costs[edge], &behind = costs[edge + 1];
+    const double values = crossing[edge].values;
+    const double there =
+        scale_of(before.output_bytes, values + static_cast<double>(crossing[edge].exact), sizes);
+    const double back = scale_of(behind.input_bytes, values, sizes);
+    before.sent_bytes = scaled(there, sent(forward, crossing[edge], false));
+    behind.sent_gradient_bytes = scaled(back, sent(backward, crossing[edge], true));
+    const auto [encode, decode] = speeds.seconds(forward, there * values);
+    before.coding_forward += encode;
+    behind.coding_forward += decode;
+    const auto [encode_back, decode_back] = speeds.seconds(backward, back * values);
+    behind.coding_backward += encode_back;
+    before.coding_backward += decode_back;
+  }
+}
+
+void compress_gradients(std::vector<StageCost>& costs, const Experiment& experiment,
+                        Speeds& speeds) {
+  const std::vector<int> heads = experiment.scheme->auxiliary_sites(experiment.pipeline.stages);
+  auto layer = experiment.layers.begin();
+  for (std::size_t stage = 0; stage < costs.size(); ++stage) {
+    const auto end = layer + experiment.balance[stage];
+    const auto last = static_cast<std::size_t>(end - experiment.layers.begin()) - 1;
+    const bool has_head = std::ranges::binary_search(heads, static_cast<int>(stage));
+    const ExchangedBytes bytes = exchanged_bytes(
+        parameter_shapes(std::vector<LayerPtr>(layer, end),
+                         has_head ? experiment.model->head(last) : nullptr),
+        experiment.pipeline.gradient_compression,
+        static_cast<std::int64_t>(at::elementSize(experiment.train.precision.weights)));
+    layer = end;
+    if (bytes.compressed == 0) continue;
+    costs[stage].reduced_bytes = bytes.sums;
+    const auto [encode, decode] = speeds.seconds("powersgd", static_cast<double>(bytes.compressed));
+    costs[stage].coding_reduce += encode + decode;
+  }
+}
+
+}  // namespace
+
+std::vector<EdgeMessage> edge_messages(const Experiment& experiment) {
+  const bool any = !experiment.balance.empty() && !experiment.pipeline.compression.empty();
+  return any ? messages(experiment) : std::vector<EdgeMessage>();
+}
+
+std::vector<std::string> account_for_codecs(std::vector<StageCost>& costs,
+                                            const Experiment& experiment, const Hardware& hardware,
+                                            MessageSizes sizes) {
+  return account_for_codecs(costs, experiment, edge_messages(experiment), hardware, sizes);
+}
+
+std::vector<std::string> account_for_codecs(std::vector<StageCost>& costs,
+                                            const Experiment& experiment,
+                                            const std::vector<EdgeMessage>& messages,
+                                            const Hardware& hardware, MessageSizes sizes) {
+  const PipelineOptions& pipeline = experiment.pipeline;
+  if (experiment.balance.empty()) return {};
+  Speeds speeds(hardware);
+  compress_edges(costs, experiment, sizes, messages, speeds);
+  if (pipeline.replicas > 1 && pipeline.gradient_compression.rank > 0)
+    compress_gradients(costs, experiment, speeds);
+  return speeds.unknown();
+}
+
+}  // namespace pipewright

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/measuring/hardware_source.h"
+
+#include <algorithm>
+
+#include "core/base/registry.h"
+#include "core/base/text.h"
+#include "core/base/wording.h"
+#include "core/codecs/codec.h"
+#include "core/config/file_kind.h"
+#include "core/config/merge.h"
+
+namespace pipewright {
+namespace {
+
+constexpr const char* kSection = "hardware";
+
+/// A description that cannot be read at all.
+class BadDescription : public Error {
+ public:
+  explicit BadDescription(const Error& error) : Error(error) {}
+};
+
+/// Records a problem for each codec in a description of hardware that does not exist.
+void check_codecs(const Value& document, Problems& problems) {
+  const Value* speeds = document.find("codecs");
+  if (speeds == nullptr) return;
+  std::vector<std::string> known = Registry<Codec>::instance().names();
+  known.emplace_back("powersgd");
+  for (std::size_t i = 0; i < speeds->items.size(); ++i) {
+    const Value* name = speeds->items[i].find("name");
+    if (name == nullptr || !name->is(Value::Kind::Text) || name->text.empty() ||
+        std::ranges::count(known, name->text) > 0)
+      continue;
+    problems.add(name->place,
+                 concat("hardware.codecs[", i, "].name: there is no codec '", name->text, "'",
+                        suggestion(name->text, known), plugin_hint(name->text, known)));
+  }
+}
+
+Hardware read_checked(const Value& document, Problems& problems) {
+  Hardware hardware = read_hardware(document, problems);
+  check_codecs(document, problems);
+  problems.throw_if_any();
+  return hardware;
+}
+
+Value load_description(const std::filesystem::path& file) {
+  FileKind kind{.name = "description of hardware", .keys = {}};
+  for (const OptionInfo& info : hardware_options())
+    if (info.name != "name") kind.keys.push_back(info.name);  // other files have names, too
+  // clang 14 cannot compile std::ranges::partition with this standard library.
+  std::partition(kind.keys.begin(), kind.keys.end(),
+                 [](const std::string& key) { return key == "devices"; });
+  return load_file_of(kind, file);
+}
+
+/// The keys of the section that mean the same whatever the description of devices beneath it says.
+Value without_devices(Value own) {
+  const auto numbered = [](const auto& field) {
+    return field.first == "links" || field.first == "buses";
+  };
+  std::erase_if(own.fields, numbered);
+  if (Value* devices = own.find("devices"))
+    std::erase_if(devices->fields, [](const auto& field) {
+      return field.first == "speeds" || field.first == "slowdown";
+    });
+  return own;
+}
+
+std::filesystem::path read_file_option(Options& section) {
+  return section.path("file", "",
+                      "A description of the hardware, such as those in experiments/hardware, over "
+                      "which the other options of this section are laid; \"\" = none.");
+}
+
+}  // namespace
+
+Hardware load_hardware(const std::filesystem::path& file) {
+  Problems problems;
+  return read_checked(load_description(file), problems);
+}
+
+bool HardwareSource::describes(const Value& document) const {
+  const Value* section = document.find(kSection);
+  return !instead_.empty() || (section != nullptr && !section->is(Value::Kind::Null));
+}
+
+Hardware HardwareSource::of(const Value& document, int workers) {
+  if (!describes(document)) return ideal_hardware(workers);
+  const Value* section = document.find(kSection);
+  Problems problems;
+  Options options(section, kSection, problems);
+  const std::filesystem::path named = read_file_option(options);
+  Value own = section != nullptr && section->is(Value::Kind::Mapping) ? *section : Value::mapping();
+  std::erase_if(own.fields, [](const auto& field) { return field.first == "file"; });
+  if (!instead_.empty()) return read_checked(merged_keys(description(instead_), own), problems);
+  if (named.empty()) return read_checked(own, problems);
+  try {
+    return read_checked(merged_keys(description(named), own), problems);
+  } catch (const BadDescription& error) {
+    problems.add(options.where("file"),
+                 concat("hardware.file: ", join(split(error.what(), '\n'), "; ")), error.kind());
+    return read_checked(without_devices(own), problems);
+  }
+}
+
+Value HardwareSource::description(const std::filesystem::path& file) {
+  const Lock lock(mutex_);
+  const auto known = files_.find(file);
+  if (known != files_.end()) return known->second;
+  try {
+    return files_.emplace(file, load_description(file)).first->second;
+  } catch (const Error& error) {
+    throw BadDescription(error);
+  }
+}
+
+void check_hardware(const Value& document) {
+  HardwareSource hardware;
+  for (const SweepPoint& point : expand_sweep(document)) hardware.of(point.document, 1);
+}
+
+std::vector<OptionInfo> hardware_section_options() {
+  const Value nothing = Value::mapping();
+  Problems unheard;
+  Options options(&nothing, kSection, unheard);
+  read_file_option(options);
+  std::vector<OptionInfo> all = options.declared();
+  for (OptionInfo& info : hardware_options()) all.push_back(std::move(info));
+  return all;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/measuring/modelled.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/experiment/identity.h"
+#include "core/experiment/reading.h"
+#include "core/measuring/steady_simulation.h"
+#include "core/stage/stage.h"
+
+namespace pipewright {
+namespace {
+
+constexpr double kHour = 3600;
+
+/// Modelled numbers of one experiment in its steady state.
+struct Modelled {
+  SteadyFigures figures;
+  double link = 0;                ///< bytes/s of the slowest link used; 0: none used, or unlimited
+  std::int64_t state = 0;         ///< bytes: weights of all versions, gradients, optimizer
+  std::int64_t worker_state = 0;  ///< bytes of the worker that has most
+  std::int64_t memory = 0, worker_memory = 0;  ///< as above, for all memory at each worker's peak
+  std::int64_t parameters = 0;                 ///< elements of the model's parameters
+  std::string costs_from;                      ///< origin of the times in words
+
+  /// Bytes/s over all links together at that pace.
+  double required() const {
+    return figures.seconds > 0 ? static_cast<double>(figures.bytes) / figures.seconds : 0;
+  }
+};
+
+std::int64_t parameters_of(const Experiment& experiment) {
+  std::int64_t all = 0;
+  for (const auto& [name, sizes] : parameter_shapes(experiment.layers))
+    all += std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+  return all;
+}
+
+/// Bytes/s of the slowest link that carried something; 0: none did, or they are unlimited.
+double slowest_link(const Simulation& simulation, const Hardware& hardware) {
+  double slowest = 0;
+  for (const LinkReport& link : simulation.links) {
+    const double bandwidth = hardware.speed_of(link.from, link.to).bandwidth;
+    if (std::isfinite(bandwidth) && (slowest == 0 || bandwidth < slowest)) slowest = bandwidth;
+  }
+  return slowest;
+}
+
+/// Models the runs of one table, each experiment once.
+class Modeller {
+ public:
+  explicit Modeller(const Hardware& hardware) : hardware_(hardware), costs_(CostFiles()) {}
+
+  const Modelled& of(const Value& config) {
+    const std::string key = digest_without_seed(config);
+    const auto known = runs_.find(key);
+    if (known != runs_.end()) return known->second;
+    return runs_.emplace(key, modelled(read_experiment(config))).first->second;
+  }
+
+ private:
+  Modelled modelled(Experiment experiment);
+
+  const Hardware& hardware_;
+  CostSource costs_;
+  std::map<std::string, Modelled> runs_;
+};
+
+Modelled Modeller::modelled(Experiment experiment) {
+  Modelled result{.parameters = parameters_of(experiment)};
+  const SteadySimulation steady = SteadySimulator(std::move(experiment), costs_).on(hardware_);
+  result.figures = steady.figures();
+  result.costs_from = steady.costs_from;
+  result.link = slowest_link(steady.simulation, hardware_);
+  for (const WorkerReport& worker : steady.simulation.workers) {
+    result.state += worker.most_state;
+    result.worker_state = std::max(result.worker_state, worker.most_state);
+    result.memory += worker.peak.total();
+    result.worker_memory = std::max(result.worker_memory, worker.peak.total());
+  }
+  return result;
+}
+
+/// Samples that an epoch trains on, from the last row of epochs.csv.
+double samples_per_epoch(const RunRecord& run) {
+  const auto column = [&](const char* name) {
+    return static_cast<std::size_t>(std::ranges::find(run.columns, name) - run.columns.begin());
+  };
+  const std::size_t seconds = column("seconds"), rate = column("samples_per_second");
+  if (run.epochs.empty() || std::max(seconds, rate) >= run.columns.size()) return 0;
+  return std::round(run.epochs.back()[seconds] * run.epochs.back()[rate]);
+}
+
+}  // namespace
+
+std::set<std::string> add_modelled(std::vector<RunRecord>& runs, const Hardware& hardware) {
+  if (!hardware.rates.known())
+    throw Error(
+        ErrorKind::Experiment,
+        concat("the hardware '", hardware.name,
+               "' does not say devices.teraflops and devices.memory_gb_per_s, from which times "
+               "are modelled"));
+  Modeller modeller(hardware);
+  double first = 0;
+  std::set<std::string> origins;
+  for (RunRecord& run : runs) {
+    const Modelled& of = modeller.of(run.config.of_any_seed());
+    const double pace = of.figures.samples_per_second;
+    origins.insert(of.costs_from);
+    if (first == 0) first = pace;
+    const auto gib = [](std::int64_t bytes) { return static_cast<double>(bytes) / kGiB; };
+    run.modelled = {{"modelled_samples_per_second", pace},
+                    {"modelled_speedup", pace / first},
+                    {"modelled_bubble", of.figures.bubble},
+                    {"modelled_required_mib_per_s", of.required() / kMiB},
+                    {"modelled_link_mib_per_s", of.link / kMiB},
+                    {"modelled_state_gib", gib(of.state)},
+                    {"modelled_worker_state_gib", gib(of.worker_state)},
+                    {"modelled_activation_gib", gib(of.memory - of.state)},
+                    {"modelled_memory_gib", gib(of.memory)},
+                    {"modelled_worker_memory_gib", gib(of.worker_memory)},
+                    {"modelled_parameters", static_cast<double>(of.parameters)}};
+    if (const double samples = samples_per_epoch(run); samples > 0) {
+      run.modelled_epoch_hours = samples / pace / kHour;
+      run.modelled.emplace_back("modelled_hours",
+                                static_cast<double>(run.epochs.size()) * run.modelled_epoch_hours);
+    }
+  }
+  return origins;
+}
+
+}  // namespace pipewright

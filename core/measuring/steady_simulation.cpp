@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/measuring/steady_simulation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/as_size.h"
+#include "core/experiment/reading.h"
+#include "core/measuring/measured_balance.h"
+#include "core/measuring/simulation_size.h"
+
+namespace pipewright {
+namespace {
+
+/// The fewest mini-batches whose middle half does not contain the last one.
+constexpr int kFewestMiniBatches = 6;
+
+/// A first number of mini-batches: four times the micro-batches that fill the pipeline.
+int first_try(const Experiment& experiment) {
+  const int stages = experiment.pipeline.stages, each = experiment.pipeline.microbatches;
+  return std::clamp((4 * stages + each - 1) / each, kFewestMiniBatches,
+                    steady_minibatches(experiment));
+}
+
+}  // namespace
+
+int steady_minibatches(const Experiment& experiment) {
+  return std::max(8, 4 * experiment.pipeline.stages);
+}
+
+int shown_minibatches(const Experiment& experiment) {
+  constexpr std::int64_t kMostActions = 4'000'000;  // of forwards and backwards
+  const auto& p = experiment.pipeline;
+  const std::int64_t each = std::int64_t{2} * p.stages * p.replicas * p.microbatches * p.slices;
+  const auto within = static_cast<int>(std::max<std::int64_t>(1, kMostActions / each));
+  return std::clamp(within, first_try(experiment), steady_minibatches(experiment));
+}
+
+SteadyFigures SteadySimulation::figures() const {
+  SteadyFigures of{.seconds = simulation.seconds_per_minibatch()};
+  of.samples_per_second = of.seconds > 0 ? static_cast<double>(samples) / of.seconds : 0;
+  double busy = 0;
+  for (const WorkerReport& worker : simulation.workers)
+    busy += worker.computing + worker.communicating;
+  const double time = of.seconds * minibatches * static_cast<double>(simulation.workers.size());
+  of.bubble = time > 0 ? std::max(0.0, 1 - busy / time) : 0;
+  for (const LinkReport& link : simulation.links) of.bytes += link.traffic.bytes;
+  of.bytes /= std::max(1, minibatches);
+  return of;
+}
+
+bool is_steady(const Simulation& simulation) {
+  constexpr double kSame = 1e-6;
+  const std::vector<double>& ends = simulation.minibatch_ends;
+  const std::size_t first = ends.size() / 4, last = 3 * ends.size() / 4;
+  const std::size_t middle = (first + last) / 2;
+  if (ends.size() < as_size(kFewestMiniBatches)) return false;
+  const auto pace = [&](std::size_t from, std::size_t to) {
+    return (ends[to] - ends[from]) / static_cast<double>(to - from);
+  };
+  const bool grown = std::ranges::all_of(
+      simulation.workers, [&](const WorkerReport& worker) { return worker.peak_at <= ends[last]; });
+  const double before = pace(first, middle), behind = pace(middle, last);
+  const auto same = [&](double a, double b) {
+    return std::abs(a - b) <= kSame * std::max(before, behind);
+  };
+  // A pace that changes from one mini-batch to the next may have equal means by chance.
+  for (std::size_t i = 0; i + first < middle; ++i)
+    if (!same(pace(middle - i - 1, middle - i), pace(last - i - 1, last - i))) return false;
+  // A worker that runs ahead of the others holds more and more until it cannot go on.
+  const std::size_t half = middle - first;
+  const auto repeats = [&](const std::vector<Span>& spans) {
+    const std::size_t each = spans.size() / ends.size();  // actions of a mini-batch
+    const double lag = behind * static_cast<double>(half);
+    for (std::size_t i = (last - 2 * half) * each; i < (last - half) * each; ++i)
+      if (!same(spans[i + half * each].begin - spans[i].begin, lag)) return false;
+    return true;
+  };
+  return grown && same(before, behind) && std::ranges::all_of(simulation.spans, repeats);
+}
+
+SteadySimulator::SteadySimulator(Experiment experiment, CostSource& costs, Proof prove)
+    : experiment_(std::move(experiment)), costs_(costs), prove_(prove) {}
+
+SteadySimulation SteadySimulator::on(const Hardware& hardware, const SteadySettings& settings) {
+  std::vector<std::string> untimed;
+  const SourcedCosts costs = costs_on(hardware, untimed);
+  const int given = settings.minibatches;
+  const int most = given > 0 ? given : shown_minibatches(experiment_);
+  for (int count = given > 0 ? given : first_try(experiment_);; count = std::min(2 * count, most)) {
+    check_simulation_size(experiment_, count, settings.written);
+    const Proved& of = proved(count);
+    SteadySimulation result{.simulation = simulate(of.schedule, costs.stages, hardware,
+                                                   {.memory_over_time = settings.memory_over_time,
+                                                    .optimizer_state = of.optimizer_state,
+                                                    .optimizer_tables = of.optimizer_tables}),
+                            .minibatches = count,
+                            .samples = costs.minibatch.value_or(experiment_.loader.batch_size),
+                            .costs_from = costs.from,
+                            .untimed = untimed,
+                            .costs = costs.stages};
+    result.is_steady = is_steady(result.simulation);
+    if (result.is_steady || count == most) return result;
+  }
+}
+
+SourcedCosts SteadySimulator::costs_on(const Hardware& hardware,
+                                       std::vector<std::string>& untimed) {
+  const bool cut_by_rates = experiment_.measured_balance && costs_.is_counted();
+  if (cut_by_rates && cut_for_ && *cut_for_ != hardware.rates) {
+    experiment_ = read_experiment(experiment_.given);  // other rates may cut it elsewhere
+    messages_.clear();
+    schedules_.clear();
+  }
+  SourcedCosts costs = costs_.of(experiment_, hardware);
+  cut_for_ = hardware.rates;
+  if (messages_.empty()) messages_ = edge_messages(experiment_);
+  untimed = account_for_codecs(costs.stages, experiment_, messages_, hardware,
+                               costs_.is_table() ? MessageSizes::OfCosts : MessageSizes::OfModel);
+  return costs;
+}
+
+const SteadySimulator::Proved& SteadySimulator::proved(int minibatches) {
+  const auto known = schedules_.find(minibatches);
+  if (known != schedules_.end()) return known->second;
+  Proved made{.schedule = experiment_.schedule(minibatches)};
+  prove_(made.schedule);
+  made.optimizer_state = optimizer_slots(experiment_, made.schedule);
+  made.optimizer_tables = table_bytes_of_stages(experiment_);
+  return schedules_.emplace(minibatches, std::move(made)).first->second;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Simulates an experiment until its pipeline is steady, on as many descriptions of hardware as
+/// wanted. Experiment, schedule and proof are made once. `simulate`, `simulate --sweep` and the
+/// modelled metrics of tables all take their figures from here.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/experiment/experiment.h"
+#include "core/measuring/codec_costs.h"
+#include "core/measuring/cost_source.h"
+#include "core/schedule/validate.h"
+#include "core/simulation/simulate.h"
+
+namespace pipewright {
+
+/// A number of mini-batches for half of which an asynchronous pipeline is in its steady state.
+int steady_minibatches(const Experiment& experiment);
+
+/// How many mini-batches are simulated where nobody says it: steady_minibatches() or, if these have
+/// more actions than are simulated within seconds, as many as have not, but enough to fill the
+/// pipeline.
+int shown_minibatches(const Experiment& experiment);
+
+/// What one more mini-batch takes in the steady state, without fill and drain.
+struct SteadyFigures {
+  double seconds = 0;  ///< a mini-batch
+  double samples_per_second = 0;
+  double bubble = 0;       ///< idle fraction of all workers' time
+  std::int64_t bytes = 0;  ///< a mini-batch, over all links together
+};
+
+struct SteadySimulation {
+  Simulation simulation;
+  int minibatches = 0;               ///< that were simulated
+  bool is_steady = false;            ///< what is_steady() says of it
+  std::int64_t samples = 0;          ///< of a mini-batch
+  std::string costs_from;            ///< origin of the costs in words
+  std::vector<std::string> untimed;  ///< codecs whose time is not known
+  std::vector<StageCost> costs;      ///< that were simulated
+
+  SteadyFigures figures() const;
+};
+
+/// Whether the mini-batches of the first and of the second half of the simulation's middle half
+/// take equally long, together and each as its counterpart, to one in a million, each worker begins
+/// its actions of the one half as long after those of the other, so that none runs ahead, and no
+/// worker holds more after that middle half than before its end.
+bool is_steady(const Simulation& simulation);
+
+struct SteadySettings {
+  /// 0: begin with a few that fill the pipeline, and double their number until the simulation is
+  /// steady, or they are as many as shown_minibatches() says.
+  int minibatches = 0;
+  bool memory_over_time = false;  ///< whether every step of memory is kept
+  bool written = false;           ///< whether every action goes into a file, which takes memory
+};
+
+/// Not for several threads at once; the cost source may be shared.
+class SteadySimulator {
+ public:
+  using Proof = std::vector<ActionPlace> (*)(const Schedule&);
+
+  /// `prove`: validate(), or another that throws what it throws.
+  SteadySimulator(Experiment experiment, CostSource& costs, Proof prove = validate);
+
+  const Experiment& experiment() const { return experiment_; }
+  int workers() const { return experiment_.shape(1).workers(); }
+  /// Throws what CostSource::of(), check_simulation_size(), the proof and simulate() throw.
+  SteadySimulation on(const Hardware& hardware, const SteadySettings& settings = {});
+  /// The proved schedule of so many mini-batches; on() has simulated that of its result's number.
+  const Schedule& schedule(int minibatches) { return proved(minibatches).schedule; }
+
+ private:
+  /// A schedule that the proof has accepted.
+  struct Proved {
+    Schedule schedule;
+    double optimizer_state = 0;                       ///< bytes per byte of parameters
+    std::vector<std::int64_t> optimizer_tables = {};  ///< bytes besides, of each stage
+  };
+
+  SourcedCosts costs_on(const Hardware& hardware, std::vector<std::string>& untimed);
+  const Proved& proved(int minibatches);
+
+  Experiment experiment_;
+  CostSource& costs_;
+  Proof prove_;
+  std::optional<DeviceRates> cut_for_;  ///< the rates that decided a measured balance
+  std::vector<EdgeMessage> messages_;   ///< of compressed edges, once they are cut
+  std::map<int, Proved> schedules_;     ///< by their number of mini-batches
+};
+
+}  // namespace pipewright

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/nn/layers/attention_core.h"
+#include "core/nn/layers/earlier_slices.h"
+#include "core/nn/meta/on_meta.h"
+#include "core/nn/meta/operation_count.h"
+#include "core/tensors/torch.h"
+
+namespace pipewright {
+namespace {
+
+/// The format of a softmax: float32 for scores in fewer bits.
+at::ScalarType wide(const at::Tensor& scores) {
+  return scores.element_size() < 4 ? at::kFloat : scores.scalar_type();
+}
+
+}  // namespace
+
+AttentionCore::AttentionCore(std::int64_t heads, AttentionOptions options)
+    : heads_(heads),
+      drops_(options.dropout > 0),
+      causal_(options.causal),
+      dropout_(dropout(options.dropout)) {
+  PIPEWRIGHT_CHECK(heads > 0, heads, " attention heads");
+}
+
+at::Tensor AttentionCore::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                 const at::Tensor& keys, const Pass& pass) const {
+  if (pass.earlier == nullptr) return attend_to_all(q, k, v, keys, pass);
+  PIPEWRIGHT_CHECK(causal_ && !keys.defined(), "attention '", name_, "' is not causal");
+  return attend_to_all(q, pass.earlier->continued(name_ + ".k", k, pass),
+                       pass.earlier->continued(name_ + ".v", v, pass), keys, pass);
+}
+
+/// With dropout the steps are written out, because LibTorch's operator would draw from a global
+/// generator.
+at::Tensor AttentionCore::attend_to_all(const at::Tensor& q, const at::Tensor& k,
+                                        const at::Tensor& v, const at::Tensor& keys,
+                                        const Pass& pass) const {
+  if (!(drops_ && pass.training)) {
+    if (q.is_meta()) {
+      count_multiply_adds(2 * static_cast<double>(q.numel()) * static_cast<double>(k.size(-2)));
+      const at::Tensor output = at::empty_like(q);
+      return made_on_meta({q, k, v}, output, {q, k, v, output, at::empty_like(q.select(-1, 0))});
+    }
+    const bool square = q.size(-2) == k.size(-2);  // else keys of earlier slices come first
+    if (!keys.defined() && (square || !causal_))
+      return at::scaled_dot_product_attention(q, k, v, {}, 0, causal_);
+    return at::scaled_dot_product_attention(q, k, v, allowed(q, k, keys));
+  }
+  const at::Tensor scaled = q * (1 / std::sqrt(static_cast<double>(q.size(-1))));
+  at::Tensor shares = at::matmul(scaled, k.transpose(-2, -1));
+  if (q.is_meta()) {
+    shares = shares_on_meta(shares, keys);
+  } else if (const at::Tensor mask = allowed(q, k, keys); mask.defined()) {
+    constexpr double kNever = -std::numeric_limits<double>::infinity();
+    shares = at::_safe_softmax(shares.masked_fill(mask.logical_not(), kNever).to(wide(shares)), -1);
+  } else {
+    shares = at::softmax(shares, -1, wide(shares));
+  }
+  return at::matmul(dropout_->forward(shares, {}, {}, pass).to(v.scalar_type()), v);
+}
+
+/// Softmax on the meta device: the backward saves the result and, if there is one, the mask.
+at::Tensor AttentionCore::shares_on_meta(const at::Tensor& scores, const at::Tensor& keys) const {
+  const at::Tensor shares = at::empty_like(scores);
+  std::vector<at::Tensor> kept{shares};
+  if (keys.defined() || causal_)
+    kept.push_back(at::empty(
+        {keys.defined() ? scores.size(0) : 1, 1, causal_ ? scores.size(2) : 1, scores.size(3)},
+        scores.options().dtype(at::kBool)));
+  return made_on_meta({scores}, shares, kept);
+}
+
+at::Tensor AttentionCore::allowed(const at::Tensor& q, const at::Tensor& k,
+                                  const at::Tensor& keys) const {
+  at::Tensor mask;
+  if (keys.defined()) mask = keys.view({keys.size(0), 1, 1, keys.size(1)});
+  if (!causal_) return mask;
+  const at::Tensor before = at::ones({q.size(-2), k.size(-2)}, q.options().dtype(at::kBool))
+                                .tril(k.size(-2) - q.size(-2));
+  return mask.defined() ? mask.logical_and(before) : before;
+}
+
+at::Tensor AttentionCore::split(const at::Tensor& x) const {
+  return x.view({x.size(0), x.size(1), heads_, x.size(2) / heads_}).transpose(1, 2);
+}
+
+at::Tensor AttentionCore::join(const at::Tensor& x) {
+  return x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)});
+}
+
+}  // namespace pipewright

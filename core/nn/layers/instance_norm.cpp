@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/error.h"
+#include "core/nn/layers.h"
+#include "core/nn/meta/on_meta.h"
+#include "core/tensors/torch.h"
+
+namespace pipewright {
+namespace {
+
+class InstanceNorm final : public Layer {
+ public:
+  explicit InstanceNorm(double eps) : eps_(eps) {}
+
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
+                     const Pass&) const override {
+    if (input.size(2) * input.size(3) < 2)
+      throw Error(ErrorKind::Experiment,
+                  concat("instance norm of layer '", name(),
+                         "' has one value per channel to normalise; it needs larger images"));
+    if (input.is_meta()) {
+      const at::Tensor statistics = at::empty({2, input.size(0), input.size(1)}, input.options());
+      return made_on_meta({input}, at::empty_like(input), {input, statistics});
+    }
+    constexpr double kNoMomentum = 0;
+    const at::ScalarType format = input.scalar_type();
+    return at::instance_norm(input.element_size() < 4 ? input.to(at::kFloat) : input, {}, {}, {},
+                             {}, /*use_input_stats=*/true, kNoMomentum, eps_,
+                             /*cudnn_enabled=*/true)
+        .to(format);
+  }
+
+ private:
+  double eps_;
+};
+
+}  // namespace
+
+LayerPtr instance_norm(double eps) {
+  return std::make_shared<InstanceNorm>(eps);
+}
+
+}  // namespace pipewright

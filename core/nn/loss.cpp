@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/nn/loss.h"
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/nn/meta/on_meta.h"
+#include "core/nn/task.h"
+#include "core/tensors/torch.h"
+
+namespace pipewright {
+namespace {
+
+/// The shape of one sample, as "2×8×8".
+std::string sample_shape_text(const at::Tensor& output) {
+  return shape_text(output.sizes().slice(1).vec());
+}
+
+/// Softmax cross-entropy; label smoothing ε mixes the target with the uniform distribution.
+class CrossEntropy final : public Loss {
+ public:
+  explicit CrossEntropy(Options& options)
+      : label_smoothing_(options.number(
+            "label_smoothing", 0,
+            "Label smoothing: the weight ε of the uniform distribution in the target.", kFraction)),
+        sums_tokens_(
+            options.choice("tokens", {"mean", "sum"}, "mean",
+                           "Loss of a sample with several targets: their mean, or their sum, as "
+                           "in GNMT.") == "sum") {}
+
+  at::Tensor operator()(const at::Tensor& output, const at::Tensor& target) const override {
+    if (output.dim() != target.dim() + 1)
+      throw Error(
+          ErrorKind::Experiment,
+          concat("the loss cross_entropy needs a score for each class, but an output of the model "
+                 "has the shape ",
+                 sample_shape_text(output),
+                 "; for maps set loss: {name: "
+                 "binary_cross_entropy}"));
+    if (target.dim() == 1)
+      return at::cross_entropy_loss(output, target, {}, at::Reduction::Mean, kNoTarget,
+                                    label_smoothing_);
+    return of_slice(output, target, target);
+  }
+
+  at::Tensor of_slice(const at::Tensor& output, const at::Tensor& target,
+                      const at::Tensor& whole) const override {
+    const at::Tensor each =
+        at::cross_entropy_loss(output.flatten(0, 1), target.flatten(), {}, at::Reduction::None,
+                               kNoTarget, label_smoothing_);
+    const at::Tensor sums = each.view(target.sizes()).sum(1);
+    if (sums_tokens_) return sums.mean();
+    return (sums / whole.ne(kNoTarget).sum(1).clamp_min(1)).mean();
+  }
+
+ private:
+  double label_smoothing_;
+  bool sums_tokens_;
+};
+
+/// −y log σ(z) − (1 − y) log(1 − σ(z)) for logits z, averaged over all logits of a sample.
+class BinaryCrossEntropy final : public Loss {
+ public:
+  explicit BinaryCrossEntropy(Options&) {}
+
+  at::Tensor operator()(const at::Tensor& output, const at::Tensor& target) const override {
+    if (output.size(1) != 1 || target.dim() != 1)
+      throw Error(
+          ErrorKind::Experiment,
+          concat(
+              "the loss binary_cross_entropy needs one number for a sample, or for each pixel of "
+              "a map, but an output of the model has the shape ",
+              sample_shape_text(output), "; set loss: {name: cross_entropy}"));
+    std::vector<std::int64_t> shape(static_cast<std::size_t>(output.dim()), 1);
+    shape[0] = output.size(0);
+    const at::Tensor y = target.to(output.scalar_type()).view(shape).expand_as(output);
+    if (output.is_meta())
+      return made_on_meta({output}, at::empty({}, output.options()), {output, y});
+    return at::binary_cross_entropy_with_logits(output, y);
+  }
+};
+
+/// Of models that compute the loss of each sample themselves (Task::Minimize).
+class OutputLoss final : public Loss {
+ public:
+  explicit OutputLoss(Options&) {}
+
+  at::Tensor operator()(const at::Tensor& output, const at::Tensor&) const override {
+    if (output.dim() != 2 || output.size(1) != 1)
+      throw Error(
+          ErrorKind::Experiment,
+          concat("the loss output needs one number for a sample, its loss, but an output of "
+                 "the model has the shape ",
+                 sample_shape_text(output), "; set loss: {name: cross_entropy}"));
+    return output.mean();
+  }
+  bool fits(Task task) const override { return task == Task::Minimize; }
+};
+
+/// The base of losses that compare numbers with real-valued targets, [n, k] both.
+class DifferenceLoss : public Loss {
+ public:
+  bool fits(Task task) const final { return task == Task::Regress; }
+
+  at::Tensor operator()(const at::Tensor& output, const at::Tensor& target) const final {
+    if (output.sizes() != target.sizes())
+      throw Error(ErrorKind::Experiment,
+                  concat("the losses mse and l1 compare as many numbers of a sample as it has "
+                         "targets, but an output of the model has the shape ",
+                         sample_shape_text(output), ", its targets ", sample_shape_text(target)));
+    return of(output - target.to(output.scalar_type())).mean();
+  }
+
+ protected:
+  /// The loss of each difference.
+  virtual at::Tensor of(const at::Tensor& difference) const = 0;
+};
+
+class MeanSquaredError final : public DifferenceLoss {
+ public:
+  explicit MeanSquaredError(Options&) {}
+
+ private:
+  at::Tensor of(const at::Tensor& difference) const override { return difference.square(); }
+};
+
+class MeanAbsoluteError final : public DifferenceLoss {
+ public:
+  explicit MeanAbsoluteError(Options&) {}
+
+ private:
+  at::Tensor of(const at::Tensor& difference) const override { return difference.abs(); }
+};
+
+PIPEWRIGHT_LOSS(cross_entropy, CrossEntropy, "Softmax cross-entropy, averaged over samples.")
+PIPEWRIGHT_LOSS(
+    binary_cross_entropy, BinaryCrossEntropy,
+    "Binary cross-entropy of one logit per sample, or per pixel of a map; targets are 0 or 1.")
+PIPEWRIGHT_LOSS(mse, MeanSquaredError,
+                "Mean squared error of real-valued targets, averaged over targets and samples.")
+PIPEWRIGHT_LOSS(l1, MeanAbsoluteError,
+                "Mean absolute error of real-valued targets, averaged over targets and samples.")
+PIPEWRIGHT_LOSS(output, OutputLoss,
+                "The model's output is the loss itself, averaged over samples; the default of the "
+                "model quadratic.")
+
+}  // namespace
+
+at::Tensor Loss::of_slice(const at::Tensor& output, const at::Tensor& target,
+                          const at::Tensor& whole) const {
+  const double share = static_cast<double>(target.size(1)) / static_cast<double>(whole.size(1));
+  return (*this)(output, target) * share;
+}
+
+}  // namespace pipewright

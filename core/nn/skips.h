@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The skip connections of a model that is cut into stages, derived from what its layers declare.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/nn/layer.h"
+#include "core/schedule/schedule.h"
+
+namespace pipewright {
+
+/// Lists the skip connections between different stages, sorted by push order; a tensor that several
+/// stages read is listed once per reader, farthest reader first. `balance` is the number of layers
+/// per stage. Pushes and pops are paired by order (a stack), not by name. Throws Error{Experiment}
+/// with the layer's name if a tensor is pushed and never popped, or if a layer pops from or peeks
+/// into an empty stack.
+std::vector<Skip> skips_between(std::span<const LayerPtr> layers,
+                                std::span<const std::int64_t> balance);
+
+/// [stage] → for each tensor on the skip stack behind the stage's last layer, how many copies the
+/// stage sends: one for each stage that reads it. 0: the stage only peeked at it; the stage that
+/// pushed it sends it to the later readers.
+std::vector<std::vector<int>> leaving_copies(std::span<const LayerPtr> layers,
+                                             std::span<const std::int64_t> balance);
+
+}  // namespace pipewright

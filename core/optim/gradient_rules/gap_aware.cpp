@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gap-aware penalty (Barkai et al., 2020, arXiv 1909.10802): a gradient is divided, element by
+// element, by how far its weights have moved meanwhile, in steps of average length.
+//   g ← g / (1 + |W_now − W_read| / C),  C = lr_max·(√(s/(1−βᵗ)) + ε),  s ← βs + (1−β) v⊙v
+// v is a step of the optimizer per learning rate, (W_before − W_after)/lr: of SGD the velocity, as
+// the paper has it. The decoupled weight decay is not penalised.
+#include <cmath>
+
+#include "core/optim/gradient_rules/gradient_rule.h"
+#include "core/tensors/torch.h"
+
+namespace pipewright {
+namespace {
+
+class GapAware final : public GradientRule {
+ public:
+  explicit GapAware(Options& options)
+      : decay_(options.number("decay", 0.999,
+                              "Decay factor β of the running mean of squared steps.",
+                              {0, 0.9999999})),
+        eps_(options.number("eps", 1e-8, "Number ε that is added to the length of a step.",
+                            {1e-38, 1})) {}
+
+  std::vector<std::string> slot_names() const override { return {"step_square"}; }
+  bool compares_versions() const override { return true; }
+  bool follows_steps() const override { return true; }
+
+  void apply(const RuledGradient& of) const override {
+    if (!of.is_stale() || of.updates == 0 || of.peak_lr == 0) return;
+    const double correction = 1 - std::pow(decay_, static_cast<double>(of.updates));
+    for (std::size_t p = 0; p < of.gradients.size(); ++p) {
+      at::Tensor& gradient = of.gradients[p];
+      if (!gradient.defined()) continue;
+      const FlatLayout::Entry& entry = of.layout.entries[p];
+      const at::Tensor step = (entry.of(of.slots[0]) / correction).sqrt_().add_(eps_);
+      const at::Tensor gap = (entry.of(of.weights) - entry.of(of.read)).abs_();
+      gradient = gradient / (gap / step.mul_(of.peak_lr) + 1);
+    }
+  }
+
+  void stepped(const WeightStep& step) const override {
+    at::Tensor mean = step.slots[0];
+    mean.mul_(decay_);
+    if (step.lr == 0) return;
+    const at::Tensor velocity = (step.before - step.after).div_(step.lr);
+    mean.addcmul_(velocity, velocity, 1 - decay_);
+  }
+
+ private:
+  double decay_, eps_;
+};
+
+}  // namespace
+
+PIPEWRIGHT_GRADIENT_RULE(gap_aware, GapAware,
+                         "Gap-aware; divides a gradient by how far its weights have moved since.")
+
+}  // namespace pipewright

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Muon (Jordan et al., 2024; Liu et al., 2025, arXiv 2502.16982) as PyTorch's, for parameters of
+// two dimensions or more:
+//   B ← μB + (1−μ)G;  B̃ = (1−μ)G + μB with Nesterov, else B;  O = NS(B̃) · r
+//   W ← (1 − lr·λ)W − lr·O
+// NS brings all singular values near 1: X ← B̃/‖B̃‖; then X ← aX + (b XXᵀ + c(XXᵀ)²)X, five times.
+// PyTorch rounds X to bfloat16 for that; here it keeps the number format of the weights. r is
+// √max(1, rows/columns) or, to move weights as much as AdamW does, 0.2·√max(rows, columns).
+// All other parameters take AdamW's step with the factor `adamw.lr_factor`, and the same decay.
+//
+// A prediction goes along the last step: Ŵ = W − s·lr·O. The momentum B would be the wrong
+// direction, because steps do not grow with it.
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/wording.h"
+#include "core/optim/betas.h"
+#include "core/optim/by_parameter.h"
+#include "core/optim/layer_list.h"
+#include "core/optim/momentum.h"
+#include "core/optim/momentum_by_delay.h"
+
+namespace pipewright {
+namespace {
+
+class Muon final : public Optimizer {
+ public:
+  explicit Muon(Options& options)
+      : Optimizer(options, 1e-3),
+        momentum_(read_momentum(options, 0.95)),
+        nesterov_(options.flag("nesterov", true,
+                               "Whether the matrix that is orthogonalised is the momentum after "
+                               "one more step with the same gradient.")),
+        weight_decay_(options.number(
+            "weight_decay", 0.1,
+            "Decoupled weight decay λ: weights shrink by the factor 1 − lr·λ per step.",
+            kNotNegative)),
+        coefficients_(options.numbers(
+            "ns_coefficients", usual_coefficients(),
+            "Coefficients a, b, c of the Newton–Schulz iteration X ← aX + (b XXᵀ + c(XXᵀ)²)X.")),
+        iterations_(static_cast<int>(options.integer(
+            "ns_steps", 5, "Number of Newton–Schulz iterations of each step.", {0, 99}))),
+        eps_(options.number("eps", 1e-7, "Least norm that a matrix is divided by.", {1e-38, 1})),
+        like_adamw_(options.choice("adjust_lr", {"original", "match_rms_adamw"}, "original",
+                                   "Factor of a matrix's steps. original: √max(1, rows/columns); "
+                                   "match_rms_adamw: 0.2·√max(rows, columns), with which a "
+                                   "learning rate of AdamW fits.") == "match_rms_adamw"),
+        by_delay_(options, "momentum", momentum_) {
+    if (coefficients_.size() != 3) {
+      options.problem("ns_coefficients",
+                      concat("has ", counted(coefficients_.size(), "number"), "; expected three"));
+      coefficients_ = usual_coefficients();
+    }
+    Options adamw = options.section(
+        "adamw", "AdamW, which steps biases and other parameters of one dimension.");
+    betas_ = read_betas(adamw, {0.9, 0.999},
+                        "Decay factors of the running means of the gradient and of its square.");
+    adamw_eps_ =
+        adamw.number("eps", 1e-8, "Number ε that is added to the denominator.", kNotNegative);
+    lr_factor_ = adamw.number("lr_factor", 1,
+                              "Factor of the learning rate for these parameters; their weight "
+                              "decay keeps its strength lr·λ.",
+                              kNotNegative);
+    layers_ = read_layer_list(adamw, "layers",
+                              "Layers all of whose parameters AdamW steps, as Muon's authors "
+                              "advise for embeddings and classifiers: [classifier].");
+    adamw.finish();
+  }
+
+  std::unique_ptr<Optimizer> of_stage(int delay, int stages) const override {
+    return by_delay_.of_stage(*this, delay, stages,
+                              [](Muon& own) -> double& { return own.momentum_; });
+  }
+
+  std::vector<std::string> slot_names(bool predicts) const override {
+    if (predicts) return {"momentum_buffer", "last_step"};
+    return {"momentum_buffer"};
+  }
+  int slots_predicted_from() const override { return 1; }
+
+  std::vector<StateTable> tables() const override {
+    return {{"exp_avg_sq", [this](const FlatLayout::Entry& entry) {
+               return is_matrix(entry) ? std::vector<std::int64_t>() : entry.shape;
+             }}};
+  }
+  NamedLayers named_layers() const override { return {"adamw.layers", layers_}; }
+
+  void step(const OptimizerStep& s) const override {
+    ++s.state.steps;
+    step_by_parameter(s, [&](const ParameterStep& one) {
+      const at::Tensor direction = is_matrix(one.entry) ? of_matrix(s, one) : of_adamw(s, one);
+      if (s.state.slots.size() > 1) one.entry.of(s.state.slots[1]).copy_(direction);
+      return at::sub(one.weights * (1 - s.lr * weight_decay_), direction, s.lr);
+    });
+  }
+
+  void predict(const Prediction& p, const FlatRange& range) const override {
+    predict_along(p, range, p.state.slots[1], weight_decay_);
+  }
+
+ private:
+  /// Of the authors; they bring all singular values to between 0.7 and 1.2, fast.
+  static std::vector<double> usual_coefficients() { return {3.4445, -4.7750, 2.0315}; }
+
+  bool is_matrix(const FlatLayout::Entry& entry) const {
+    return entry.shape.size() > 1 && !is_of_layers(entry, layers_);
+  }
+
+  /// r · NS(B̃).
+  at::Tensor of_matrix(const OptimizerStep& s, const ParameterStep& one) const {
+    at::Tensor momentum = one.entry.of(s.state.slots[0]);
+    momentum.lerp_(one.gradient, 1 - momentum_);
+    const at::Tensor ahead = nesterov_ ? one.gradient.lerp(momentum, momentum_) : momentum;
+    const at::Tensor matrix = as_matrix(ahead);
+    const auto rows = static_cast<double>(matrix.size(0)),
+               columns = static_cast<double>(matrix.size(1));
+    const double factor = like_adamw_ ? 0.2 * std::sqrt(std::max(rows, columns))
+                                      : std::sqrt(std::max(1.0, rows / columns));
+    return orthogonalized(matrix).mul_(factor).reshape(one.entry.shape);
+  }
+
+  at::Tensor orthogonalized(const at::Tensor& matrix) const {
+    const bool tall = matrix.size(0) > matrix.size(1);
+    at::Tensor x = tall ? matrix.t() : matrix;
+    x = x / x.norm().clamp_min(eps_);
+    for (int i = 0; i < iterations_; ++i) {
+      const at::Tensor gram = at::mm(x, x.t());
+      const at::Tensor bent = at::addmm(gram, gram, gram, coefficients_[1], coefficients_[2]);
+      x = at::addmm(x, bent, x, coefficients_[0]);
+    }
+    return tall ? x.t().contiguous() : x;
+  }
+
+  /// lr_factor · m̂/(√û + ε), with m in the slot of the momentum.
+  at::Tensor of_adamw(const OptimizerStep& s, const ParameterStep& one) const {
+    at::Tensor mean = one.entry.of(s.state.slots[0]), square = s.state.tables[0][one.index];
+    mean.lerp_(one.gradient, 1 - betas_[0]);
+    square.mul_(betas_[1]).addcmul_(one.gradient, one.gradient, 1 - betas_[1]);
+    const auto t = static_cast<double>(s.state.steps);
+    const double root2 = std::sqrt(1 - std::pow(betas_[1], t));
+    return (mean / (square.sqrt().div_(root2).add_(adamw_eps_)))
+        .mul_(lr_factor_ / (1 - std::pow(betas_[0], t)));
+  }
+
+  double momentum_;
+  bool nesterov_;
+  double weight_decay_;
+  std::vector<double> coefficients_;
+  int iterations_;
+  double eps_;
+  bool like_adamw_;
+  MomentumByDelay by_delay_;
+  std::vector<double> betas_;
+  double adamw_eps_ = 0, lr_factor_ = 1;
+  std::vector<std::string> layers_;
+};
+
+}  // namespace
+
+PIPEWRIGHT_OPTIMIZER(muon, Muon,
+                     "Muon; steps of matrices are orthogonalised, other parameters take AdamW's.")
+
+}  // namespace pipewright

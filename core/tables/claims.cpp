@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tables/claims.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/base/wording.h"
+#include "core/tables/read_section.h"
+#include "core/tables/run_keys.h"
+
+namespace pipewright {
+namespace {
+
+constexpr const char* kExample = "[{scheme.name: pipedream}, {scheme.name: gpipe}]";
+
+/// One group: a mapping of keys to values. Records a problem and returns an empty one if it is
+/// something else.
+ClaimGroup read_group(const Value& given, const std::string& option, Problems& problems) {
+  ClaimGroup group{.values = {}, .option = option, .place = given.place};
+  const auto refuse = [&](const Place& place, const std::string& message) {
+    problems.add(place, concat(option, message));
+  };
+  if (!given.is(Value::Kind::Mapping) || given.fields.empty()) {
+    refuse(given.place, concat(" is ", given.shown(),
+                               "; expected keys and values that runs have, such as {scheme.name: "
+                               "pipedream, pipeline.stages: 8}"));
+    return group;
+  }
+  for (const auto& [key, value] : given.fields) {
+    if (value.is(Value::Kind::Mapping) || value.is(Value::Kind::Null))
+      refuse(value.place, concat(".", key, " is ", value.shown(),
+                                 "; expected a value, and dotted keys such as scheme.name"));
+    group.values.emplace_back(TableKey{key, value.key_place()}, value_text(value));
+  }
+  return group;
+}
+
+/// A list of at least `fewest` groups; nothing if the option is absent.
+std::vector<ClaimGroup> read_groups(Options& options, const std::string& claim, const char* name,
+                                    std::size_t fewest, const char* help, Problems& problems) {
+  const Value given = options.any(name, Value::sequence(), help);
+  if (!options.given(name)) return {};
+  if (!given.is(Value::Kind::Sequence) || given.items.size() < fewest) {
+    options.problem(
+        name, concat("is ", given.shown(), "; expected a list of at least ",
+                     counted(fewest, "group"), " of runs, such as ", std::string_view(kExample)));
+    return {};
+  }
+  std::vector<ClaimGroup> groups;
+  for (std::size_t i = 0; i < given.items.size(); ++i)
+    groups.push_back(read_group(given.items[i],
+                                concat(claim, ".", std::string_view(name), "[", i, "]"), problems));
+  return groups;
+}
+
+Claim read_claim(Options& options, const std::string& name, Problems& problems) {
+  Claim claim{.say = {},
+              .option = name,
+              .metric = {},
+              .less = {},
+              .close = {},
+              .diverges = {},
+              .finishes = {}};
+  claim.say = options.required_text("say", "The claim in one sentence, as it is printed.");
+  claim.metric.name = options.text("metric", "", "What is compared; default: table.metric.");
+  claim.metric.place = options.where("metric");
+  claim.less = read_groups(options, name, "less", 2,
+                           "Groups of runs, each a mapping of keys to values. The metric's mean "
+                           "over the runs of each is less than over those of the next. Groups may "
+                           "differ within themselves in train.seed only.",
+                           problems);
+  claim.close =
+      read_groups(options, name, "close", 2,
+                  "Groups of runs, any two of whose means differ by less than `within`.", problems);
+  claim.within = options.number("within", 0,
+                                "With close: the difference that does not matter, in the metric's "
+                                "own unit; of accuracies 0.01 is one point.",
+                                kNotNegative);
+  claim.diverges = read_groups(options, name, "diverges", 1,
+                               "Groups of runs all of which end because a loss or a weight is not "
+                               "finite (exit code 6).",
+                               problems);
+  claim.finishes = read_groups(options, name, "finishes", 1,
+                               "Groups of runs all of which are trained to their end.", problems);
+  const auto given = [&](const char* option) { return options.given(option); };
+  if (!given("less") && !given("close") && !given("diverges") && !given("finishes"))
+    options.problem("less", concat("is missing, and so are close, diverges and finishes; a claim "
+                                   "needs a condition, such as less: ",
+                                   std::string_view(kExample)));
+  if (given("close") && claim.within <= 0)
+    options.problem("within",
+                    "is missing; close needs the difference that does not matter, such "
+                    "as 0.01");
+  if (given("within") && !given("close")) options.problem("within", "needs close");
+  return claim;
+}
+
+/// Records a problem if no run has the group's value of a key.
+void check_value(const TableKey& key, const std::string& text, const ClaimGroup& group,
+                 const std::vector<RunRecord>& runs, Problems& problems) {
+  std::vector<std::string> known;
+  for (const RunRecord& run : runs) {
+    const std::string each = key_text(run, key.name);
+    if (each == text) return;
+    if (each != "–" && !each.empty() && std::ranges::count(known, each) == 0) known.push_back(each);
+  }
+  if (known.empty()) return;
+  problems.add(key.place,
+               concat(group.option, ": no run has ", key.name, " ", text, suggestion(text, known)));
+}
+
+}  // namespace
+
+std::string ClaimGroup::name() const {
+  std::vector<std::string> parts;
+  for (const auto& [key, text] : values) {
+    const bool number = text.find_first_not_of("0123456789.-+e") == std::string::npos;
+    parts.push_back(number ? concat(split(key.name, '.').back(), " ", text) : text);
+  }
+  return join(parts, ", ");
+}
+
+bool ClaimGroup::has(const RunRecord& run) const {
+  return std::ranges::all_of(
+      values, [&](const auto& pair) { return key_text(run, pair.first.name) == pair.second; });
+}
+
+std::vector<Claim> read_claims(const Value& document) {
+  const Value* given = document.find("claims");
+  if (given == nullptr || given->is(Value::Kind::Null)) return {};
+  Problems problems;
+  std::vector<Claim> claims;
+  if (!given->is(Value::Kind::Sequence))
+    problems.add(given->place, concat("claims is ", given->shown(),
+                                      "; expected a list of mappings such as {say: …, less: ",
+                                      std::string_view(kExample), "}"));
+  for (std::size_t i = 0; i < given->items.size(); ++i) {
+    const std::string name = concat("claims[", i, "]");
+    Options options(&given->items[i], name, problems);
+    claims.push_back(read_claim(options, name, problems));
+    options.finish();
+  }
+  problems.throw_if_any();
+  return claims;
+}
+
+void check_claims(const std::vector<Claim>& claims, const std::vector<RunRecord>& runs,
+                  Problems& problems) {
+  const auto labelled = [](const RunRecord& run) { return !run.label.empty(); };
+  const bool labels = std::ranges::any_of(runs, labelled);
+  for (const Claim& claim : claims)
+    for (const auto* groups : {&claim.less, &claim.close, &claim.diverges, &claim.finishes})
+      for (const ClaimGroup& group : *groups)
+        for (const auto& [key, text] : group.values) {
+          check_key(key, group.option.c_str(), runs, problems);
+          const bool judged = key.name == "label" ? labels : key.name != "train.seed";
+          if (judged) check_value(key, text, group, runs, problems);
+        }
+}
+
+std::vector<OptionInfo> claim_options() {
+  Problems unheard;
+  const auto read = [&](Options& options) { return read_claim(options, "claims", unheard); };
+  return options_read_by(read, "claims", "{say: x}");
+}
+
+}  // namespace pipewright

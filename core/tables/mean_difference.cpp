@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tables/mean_difference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "core/tables/moments.h"
+
+namespace pipewright {
+namespace {
+
+constexpr std::size_t kFewest = 3;  // runs; an interval of two runs is too wide to tell anything
+
+bool has_each_once(const std::vector<std::string>& seeds) {
+  return std::set<std::string>(seeds.begin(), seeds.end()).size() == seeds.size();
+}
+
+struct Pairs {
+  std::vector<double> a, b, differences;
+};
+
+/// The values of the seeds that are in both.
+Pairs paired(const SeededValues& a, const SeededValues& b) {
+  Pairs pairs;
+  if (!has_each_once(a.seeds) || !has_each_once(b.seeds)) return pairs;
+  std::map<std::string, double> of_b;
+  for (std::size_t i = 0; i < b.seeds.size(); ++i) of_b.emplace(b.seeds[i], b.values[i]);
+  for (std::size_t i = 0; i < a.seeds.size(); ++i)
+    if (const auto other = of_b.find(a.seeds[i]); other != of_b.end()) {
+      pairs.a.push_back(a.values[i]);
+      pairs.b.push_back(other->second);
+      pairs.differences.push_back(a.values[i] - other->second);
+    }
+  return pairs;
+}
+
+/// Euclid's algorithm: the largest number of which both are multiples, but for `rounding`.
+double common_divisor(double a, double b, double rounding) {
+  while (b > rounding) a = std::exchange(b, std::abs(std::remainder(a, b)));
+  return a;
+}
+
+/// The largest step of which all values are multiples. That of the shares k/N of N samples is 1/N,
+/// or a multiple of it; values that share none have what rounding leaves.
+double common_step(const std::vector<double>& values, double rounding) {
+  double step = 0;
+  for (const double value : values) step = common_divisor(std::abs(value), step, rounding);
+  return step;
+}
+
+/// What the metric can tell apart, as far as its values show it: their common step, or else the
+/// smallest distance between different values.
+double resolution_of(std::vector<double> values) {
+  constexpr double kRounding = 1e-9;  // of the largest; a million samples lose 1e6 times 2^-53
+  constexpr double kFinest = 1e-7;    // of the largest; no test set has ten million samples
+  std::ranges::sort(values);
+  const double largest = std::max(std::abs(values.front()), std::abs(values.back()));
+  if (const double step = common_step(values, kRounding * largest); step > kFinest * largest)
+    return step;
+  double smallest = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 1; i < values.size(); ++i)
+    if (values[i] > values[i - 1]) smallest = std::min(smallest, values[i] - values[i - 1]);
+  return smallest;
+}
+
+Comparison compared(const MeanDifference& difference, const std::vector<double>& a,
+                    const std::vector<double>& b, bool of_shares) {
+  Comparison comparison{.difference = difference,
+                        .mean_a = moments_of(a).mean,
+                        .mean_b = moments_of(b).mean,
+                        .runs_a = a.size(),
+                        .runs_b = b.size(),
+                        .differences = {}};
+  // Differences that are equal but for rounding are equal.
+  const double largest = std::max(std::abs(comparison.mean_a), std::abs(comparison.mean_b));
+  if (difference.standard_error > 1e-14 * largest) return comparison;
+  comparison.constant = true;
+  if (!of_shares && a == b) return comparison;
+  std::vector<double> all = a;
+  all.insert(all.end(), b.begin(), b.end());
+  comparison.resolution = resolution_of(std::move(all));
+  return comparison;
+}
+
+}  // namespace
+
+Interval Comparison::interval(double confidence) const {
+  if (!constant) return interval_of(difference, confidence);
+  return {difference.mean - resolution, difference.mean + resolution};
+}
+
+double Comparison::p() const {
+  if (!constant) return two_sided_p(difference);
+  return interval(0.95).contains(0) ? 1 : 0;
+}
+
+double Comparison::p_of_margin(double margin) const {
+  if (!constant) return equivalence_p(difference, margin);
+  const auto [low, high] = interval(0.95);
+  return -margin < low && high < margin ? 0 : 1;
+}
+
+std::optional<Comparison> compare_means(const SeededValues& a, const SeededValues& b,
+                                        bool of_shares) {
+  if (Pairs pairs = paired(a, b); pairs.differences.size() >= kFewest) {
+    Comparison comparison =
+        compared(paired_difference(pairs.differences), pairs.a, pairs.b, of_shares);
+    comparison.differences = std::move(pairs.differences);
+    comparison.correlation = correlation(pairs.a, pairs.b);
+    return comparison;
+  }
+  if (a.values.size() < kFewest || b.values.size() < kFewest) return std::nullopt;
+  return compared(welch_difference(a.values, b.values), a.values, b.values, of_shares);
+}
+
+}  // namespace pipewright

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Keys that name rows, columns, lines and pictures. A key is a dotted path into a run's resolved
+/// experiment or one of these: "label" (of its point of the sweep), "workers" (number of all
+/// workers it used), "=text" (that text).
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/config/options.h"
+#include "core/records/run_record.h"
+#include "core/tables/table_spec.h"
+
+namespace pipewright {
+
+/// The text of a key that a run does not have.
+inline constexpr const char* kNoValue = "–";
+
+/// A value as tables have it: "0.1" for the number 1e-1.
+std::string value_text(const Value& value);
+/// Dotted keys and texts of all scalars and lists of a document.
+std::map<std::string, std::string> option_texts(const Value& document);
+/// The run's value of a key as text; "–" if it has none, as for an option of another scheme.
+std::string key_text(const RunRecord& run, const std::string& key);
+/// The value as a title: "gpipe" for a text, with the key's name for other values ("stages 4").
+std::string key_title(const RunRecord& run, const std::string& key);
+/// The order of runs in which each key of a list varies more slowly than the next. The values of a
+/// key keep the order in which the runs first have them.
+std::vector<std::size_t> slowest_first(const std::vector<TableKey>& keys,
+                                       const std::vector<RunRecord>& runs);
+/// Records a problem if no run has the key; `what` names the option in it.
+void check_key(const TableKey& key, const char* what, const std::vector<RunRecord>& runs,
+               Problems& problems);
+/// Records a problem if no run has the metric. Modelled ones are not judged where none was
+/// simulated. Those of probes must have been added (probe_metrics.h).
+void check_metric(const TableKey& metric, const char* what, const std::vector<RunRecord>& runs,
+                  Problems& problems);
+/// Whether a metric is shown in percent.
+bool is_share(const std::string& metric);
+
+}  // namespace pipewright

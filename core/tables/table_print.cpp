@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "core/base/markup.h"
+#include "core/base/printable.h"
+#include "core/tables/table.h"
+
+namespace pipewright {
+namespace {
+
+std::string fixed(double value, int decimals) {
+  std::array<char, 400> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  return text.data();
+}
+
+/// Decimals of a cell's mean and std: two for percent, otherwise so many that the mean has four
+/// significant digits.
+int decimals_of(const Table& table, double mean) {
+  if (table.percent) return 2;
+  if (mean == 0 || !std::isfinite(mean)) return 4;
+  return std::clamp(3 - static_cast<int>(std::floor(std::log10(std::abs(mean)))), 0, 8);
+}
+
+double shown(const Table& table, double value) {
+  return table.percent ? 100 * value : value;
+}
+
+/// Our mean minus the published number, in the unit shown; NaN if one is missing.
+double difference(const Table& table, const TableCell& cell) {
+  if (!cell.published || !cell.published->value) return std::nan("");
+  return shown(table, cell.mean()) - *cell.published->value;
+}
+
+/// Escapes a text from outside for the output format.
+using Escaped = std::string (*)(std::string_view);
+
+/// Shortens a text, because the longest cell determines the width of a table.
+std::string shortened(std::string_view text) {
+  constexpr std::size_t kMost = 200;  // characters
+  return printable(text, kMost);
+}
+
+std::string for_markdown(std::string_view text) {
+  return markdown_text(shortened(text));
+}
+
+/// The published number of a cell: "91.10 ± 0.10 published, +0.12 [1]".
+std::string published_text(const Table& table, const TableCell& cell, Escaped escaped) {
+  std::string text = escaped(cell.published->text);
+  if (!cell.published->std.empty()) text += " ± " + escaped(cell.published->std);
+  text += " published";
+  const double d = difference(table, cell);
+  if (!std::isnan(d))
+    text += concat(", ", d < 0 ? "−" : "+",
+                   fixed(std::abs(d), decimals_of(table, *cell.published->value)));
+  for (const std::size_t note : cell.published->notes) text += concat(" [", note + 1, "]");
+  return text;
+}
+
+/// The text of a cell: "93.10 ± 0.22 (3)", "93.10 (1) at 0.05" with a chosen value, "2 failed" or
+/// "93.10 (1), 1 missing; 91.10 published, +2.00"; "–" without runs.
+std::string cell_text(const Table& table, const TableCell& cell, Escaped escaped) {
+  if (cell.empty()) return "–";
+  std::vector<std::string> parts;
+  const auto add = [&](int number, const std::string& what) {
+    if (number > 0) parts.push_back(concat(number, " ", what));
+  };
+  if (!cell.values.empty()) {
+    const int decimals = decimals_of(table, shown(table, cell.mean()));
+    std::string text = fixed(shown(table, cell.mean()), decimals);
+    if (cell.values.size() > 1 && std::isfinite(cell.std()))
+      text += concat(" ± ", fixed(shown(table, cell.std()), decimals));
+    // The mean of the runs that survived must not pass for one of all runs.
+    if (cell.failed > 0) parts.push_back(concat(cell.failed, " of ", cell.runs.size(), " failed"));
+    parts.push_back(concat(cell.failed > 0 ? "without them " : "", text, " (", cell.values.size(),
+                           ")", cell.chosen.empty() ? "" : concat(" at ", escaped(cell.chosen))));
+  } else {
+    add(cell.failed, "failed");
+  }
+  add(cell.missing, "missing");
+  add(cell.interrupted, "interrupted");
+  add(cell.running, "running");
+  add(cell.without, concat("without ", escaped(table.metric)));
+  std::string text = join(parts, ", ");
+  if (cell.published) text += "; " + published_text(table, cell, escaped);
+  return text;
+}
+
+std::string markdown(const Table& table) {
+  std::vector<std::vector<std::string>> grid = table_texts(table, for_markdown);
+  std::vector<std::size_t> widths(grid[0].size(), 3);
+  for (std::vector<std::string>& line : grid)
+    for (std::size_t c = 0; c < line.size(); ++c)
+      widths[c] = std::max(widths[c], width_of(line[c]));
+  std::string out = markdown_text(table.caption) + "\n\n";
+  for (std::size_t r = 0; r < grid.size(); ++r) {
+    for (std::size_t c = 0; c < grid[r].size(); ++c) {
+      const bool name = c < table.row_keys.size();
+      const std::string space(widths[c] - width_of(grid[r][c]), ' ');
+      out += concat("| ", name ? grid[r][c] : space, name ? space : grid[r][c], " ");
+    }
+    out += "|\n";
+    for (std::size_t c = 0; r == 0 && c < widths.size(); ++c) {
+      const bool name = c < table.row_keys.size();
+      const std::string line(widths[c] + 1, '-');
+      out += name ? concat("|:", line) : concat("|", line, ":");
+    }
+    if (r == 0) out += "|\n";
+  }
+  if (const std::string note = mixing_note(table); !note.empty()) out += "\n" + note + "\n";
+  if (!table.choices.empty()) out += concat("\n", markdown_text(choices_heading(table)), "\n");
+  for (const std::string& choice : table.choices) out += concat("- ", markdown_text(choice), "\n");
+  if (!table.notes.empty()) out += "\nDiffers from what was published:\n";
+  for (std::size_t note = 0; note < table.notes.size(); ++note)
+    out += concat("[", note + 1, "] ", markdown_text(table.notes[note]), "\n");
+  return out;
+}
+
+std::string latex(const Table& table) {
+  const std::vector<std::vector<std::string>> grid = table_texts(table, shortened);
+  std::string out = concat(
+      "% needs \\usepackage{booktabs}\n\\begin{table}\n  \\centering\n  \\caption{",
+      latex_text(table.caption), "}\n  \\begin{tabular}{", std::string(table.row_keys.size(), 'l'),
+      std::string(table.column_names.size() + table.beside.size(), 'r'), "}\n    \\toprule\n");
+  for (std::size_t r = 0; r < grid.size(); ++r) {
+    out += "    ";
+    for (const std::string& text : grid[r])
+      out += concat(&text == grid[r].data() ? "" : " & ", latex_text(text));
+    out += " \\\\\n";
+    if (r == 0) out += "    \\midrule\n";
+  }
+  out += "    \\bottomrule\n  \\end{tabular}\n";
+  if (const std::string note = mixing_note(table); !note.empty())
+    out += concat("  \\\\ {\\footnotesize ", latex_text(note), "}\n");
+  if (!table.choices.empty())
+    out +=
+        concat("  \\\\ {\\footnotesize ",
+               latex_text(concat(choices_heading(table), " ", join(table.choices, "; "))), "}\n");
+  for (std::size_t note = 0; note < table.notes.size(); ++note)
+    out += concat("  \\\\ {\\footnotesize [", note + 1, "] ", latex_text(table.notes[note]), "}\n");
+  return out + "\\end{table}\n";
+}
+
+std::string notes_text(const Table& table, const TableCell& cell) {
+  std::vector<std::string> notes;
+  if (cell.published)
+    for (const std::size_t note : cell.published->notes) notes.push_back(table.notes[note]);
+  return join(notes, "; ");
+}
+
+/// CSV with one line per cell. Numbers have twelve digits; missing ones are empty fields.
+std::string csv_lines(const Table& table) {
+  std::string out;
+  const auto plain = [](double value) {
+    std::array<char, 40> text{};
+    std::snprintf(text.data(), text.size(), "%.12g", value);
+    return std::isnan(value) ? std::string() : std::string(text.data());
+  };
+  const auto number = [&](double value) { return plain(shown(table, value)); };
+  for (std::size_t r = 0; r < table.cells.size(); ++r)
+    for (std::size_t c = 0; c < table.cells[r].size(); ++c) {
+      const TableCell& cell = table.cells[r][c];
+      if (cell.empty()) continue;
+      out += concat(csv_text(join(table.row_names[r], " / ")), ",", csv_text(table.column_names[c]),
+                    ",", cell.values.size(), ",", number(cell.mean()), ",", number(cell.std()), ",",
+                    cell.failed, ",", cell.missing, ",",
+                    csv_text(cell.published ? cell.published->text : ""), ",", cell.interrupted,
+                    ",", cell.running, ",", table.percent ? "percent" : "", ",",
+                    plain(difference(table, cell)), ",", csv_text(notes_text(table, cell)),
+                    table.best_over.empty() ? "" : concat(",", csv_text(cell.chosen)), "\n");
+    }
+  return out;
+}
+
+std::string csv(const Table& table) {
+  std::string out =
+      "row,column,n,mean,std,failed,missing,published,interrupted,running,unit,difference,"
+      "differs";
+  out += table.best_over.empty() ? "\n" : ",chosen\n";
+  out += csv_lines(table);
+  for (const Table& other : table.beside) out += csv_lines(other);
+  return out;
+}
+
+}  // namespace
+
+std::string choices_heading(const Table& table) {
+  return concat(table.best_over, " chosen on held-out samples (their mean, runs):");
+}
+
+std::vector<std::vector<std::string>> table_texts(const Table& table, Escaped escaped) {
+  std::vector<std::vector<std::string>> grid{table.row_keys};
+  grid[0].insert(grid[0].end(), table.column_names.begin(), table.column_names.end());
+  for (const Table& other : table.beside)
+    grid[0].push_back(other.metric + (other.percent ? ", percent" : ""));
+  for (std::string& name : grid[0]) name = escaped(name);
+  for (std::size_t r = 0; r < table.cells.size(); ++r) {
+    std::vector<std::string>& line = grid.emplace_back(table.row_names[r]);
+    for (std::string& name : line) name = escaped(name);
+    for (const TableCell& cell : table.cells[r]) line.push_back(cell_text(table, cell, escaped));
+    for (const Table& other : table.beside)
+      line.push_back(cell_text(other, other.cells[r][0], escaped));
+  }
+  return grid;
+}
+
+std::string print_table(const Table& table, TableFormat format) {
+  switch (format) {
+    case TableFormat::Markdown: return markdown(table);
+    case TableFormat::Csv: return csv(table);
+    case TableFormat::Latex: return latex(table);
+  }
+  return {};
+}
+
+}  // namespace pipewright

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tables/tradeoff.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "core/base/markup.h"
+#include "core/base/text.h"
+#include "core/tables/run_keys.h"
+
+namespace pipewright {
+namespace {
+
+/// The table of another metric of the same runs, with the same rows and columns.
+Table table_of(TableSpec spec, const std::string& metric, const std::vector<RunRecord>& runs) {
+  spec.metric.name = metric;
+  spec.published.reset();
+  return make_table(spec, runs);
+}
+
+std::string fixed_text(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", number);
+  return text;
+}
+
+/// Hours in the unit that suits them: "3.21 h", "70.1 ns".
+std::string time_of(double hours) {
+  struct Unit {
+    double hours;
+    const char* name;
+  };
+  constexpr double kSecond = 1.0 / 3600;
+  constexpr std::array<Unit, 6> kUnits{{{1, "h"},
+                                        {1.0 / 60, "min"},
+                                        {kSecond, "s"},
+                                        {1e-3 * kSecond, "ms"},
+                                        {1e-6 * kSecond, "µs"},
+                                        {1e-9 * kSecond, "ns"}}};
+  const auto found = std::ranges::find_if(kUnits, [&](const Unit& u) { return hours >= u.hours; });
+  const Unit& unit = found == kUnits.end() ? kUnits.back() : *found;
+  char text[48];
+  std::snprintf(text, sizeof text, "%.4g %s", hours / unit.hours, unit.name);
+  return text;
+}
+
+std::string line_of(const TradeoffRow& row, bool percent) {
+  char text[160];
+  const double scale = percent ? 100 : 1;
+  std::snprintf(text, sizeof text, "%.4g | %.1f | %.3g | %s |", row.samples_per_second,
+                100 * row.bubble, row.worker_gib, row.efficient ? "★" : " ");
+  return concat("| ", markdown_text(row.name), " | ", fixed_text(scale * row.metric),
+                row.runs > 1 ? concat(" ± ", fixed_text(scale * row.std)) : std::string(), " (",
+                runs_text(row.runs, row.diverged), ") | ", time_of(row.hours), " | ",
+                std::string_view(text), "\n");
+}
+
+}  // namespace
+
+std::size_t diverged_runs(const TableCell& cell, const std::vector<RunRecord>& runs) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(cell.runs, [&](std::size_t run) { return runs[run].diverged(); }));
+}
+
+std::string runs_text(std::size_t runs, std::size_t diverged) {
+  return diverged == 0 ? concat(runs) : concat(runs, ", ", diverged, " diverged");
+}
+
+std::vector<TradeoffRow> make_tradeoff(const TableSpec& spec, const std::vector<RunRecord>& runs) {
+  const Table reached = table_of(spec, spec.metric.name, runs),
+              hours = table_of(spec, "modelled_hours", runs),
+              rate = table_of(spec, "modelled_samples_per_second", runs),
+              bubble = table_of(spec, "modelled_bubble", runs),
+              memory = table_of(spec, "modelled_worker_state_gib", runs);
+  std::vector<TradeoffRow> rows;
+  for (std::size_t r = 0; r < reached.cells.size(); ++r)
+    for (std::size_t c = 0; c < reached.cells[r].size(); ++c) {
+      const TableCell& cell = reached.cells[r][c];
+      if (cell.values.empty()) continue;
+      rows.push_back({.name = cell_name(reached, r, c),
+                      .metric = cell.mean(),
+                      .std = cell.values.size() > 1 ? cell.std() : 0,
+                      .runs = cell.values.size(),
+                      .diverged = diverged_runs(cell, runs),
+                      .hours = hours.cells[r][c].mean(),
+                      .samples_per_second = rate.cells[r][c].mean(),
+                      .bubble = bubble.cells[r][c].mean(),
+                      .worker_gib = memory.cells[r][c].mean()});
+    }
+  mark_efficient(rows, &TradeoffRow::hours, better_values(spec.metric.name) == Better::Smaller);
+  std::ranges::sort(rows, {}, &TradeoffRow::hours);
+  return rows;
+}
+
+std::string print_tradeoff(const TableSpec& spec, const std::vector<TradeoffRow>& rows) {
+  const bool percent = is_share(spec.metric.name);
+  const std::string metric = markdown_text(spec.metric.name);
+  const bool some_diverged =
+      std::ranges::any_of(rows, [](const TradeoffRow& row) { return row.diverged > 0; });
+  std::string text = concat(
+      metric, percent ? " in percent" : "", " against the time modelled on ",
+      markdown_text(spec.hardware.stem().string()), "; ★ marks those that no other beats in both",
+      some_diverged ? ", among those of which no run diverged" : "", ".\n\n| | ", metric,
+      " | time | samples/s | bubble in % | GiB of state on the fullest "
+      "worker | |\n|:--|--:|--:|--:|--:|"
+      "--:|:--|\n");
+  for (const TradeoffRow& row : rows) text += line_of(row, percent);
+  return text;
+}
+
+}  // namespace pipewright

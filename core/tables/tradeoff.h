@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Accuracy against time: the metric of each cell of a table, and the time that the same training
+/// would take on given hardware.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/tables/table.h"
+
+namespace pipewright {
+
+struct TradeoffRow {
+  std::string name;  ///< name of the table's cell
+  double metric = 0, std = 0;
+  std::size_t runs = 0;      ///< with the metric
+  std::size_t diverged = 0;  ///< runs beside them, so that the metric is none of all runs
+  double hours = 0;          ///< modelled time up to the end of the last epoch
+  double samples_per_second = 0;
+  double bubble = 0;
+  double worker_gib = 0;   ///< weights, gradients and optimizer state of the worker with most
+  bool efficient = false;  ///< mark_efficient()
+};
+
+/// Marks the Pareto-optimal rows: no other is at least as good in metric and time, and better in
+/// one. Rows with runs that diverged are neither marked nor beat others, because the mean of the
+/// runs that survived flatters. `smaller`: smaller metrics are better.
+template <class Row>
+void mark_efficient(std::vector<Row>& rows, double Row::*time, bool smaller) {
+  const auto judged = [&](const Row& row) {
+    return row.diverged == 0 && std::isfinite(row.metric) && std::isfinite(row.*time);
+  };
+  const auto beats = [&](const Row& a, const Row& b) {
+    const bool as_good = smaller ? a.metric <= b.metric : a.metric >= b.metric;
+    return as_good && a.*time <= b.*time && (a.metric != b.metric || a.*time < b.*time);
+  };
+  for (Row& row : rows)
+    row.efficient = judged(row) && std::ranges::none_of(rows, [&](const Row& other) {
+                      return judged(other) && beats(other, row);
+                    });
+}
+
+/// How many of a cell's runs diverged.
+std::size_t diverged_runs(const TableCell& cell, const std::vector<RunRecord>& runs);
+/// The number of a row's runs, with those beside them that diverged: "3", "3, 1 diverged".
+std::string runs_text(std::size_t runs, std::size_t diverged);
+
+/// The cells that have runs with the metric, sorted by hours. The runs must have been modelled.
+std::vector<TradeoffRow> make_tradeoff(const TableSpec& spec, const std::vector<RunRecord>& runs);
+
+/// The rows as Markdown with a caption. Efficient rows, the Pareto set, are marked.
+std::string print_tradeoff(const TableSpec& spec, const std::vector<TradeoffRow>& rows);
+
+}  // namespace pipewright

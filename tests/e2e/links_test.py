@@ -123,5 +123,45 @@ class Names(unittest.TestCase):
         self.assertEqual(said, list(unknown_names(text, {"Copies.AreFew"})))
 
 
+PLACE = re.compile(
+    r"`([\w.:]+?)(?:\(\))?`,? (?:in|of) (?:the )?`([\w./-]+)`"  # `name` in `file`
+    r"|`(\w+)\(\)` \(`([\w./-]+)`"  # `function()` (`file`)
+)
+
+
+def misplaced(text, folder):
+    """Names that a page says are in a file, or in a unit or folder, which does not have them."""
+    for groups in PLACE.findall(re.sub(r"\s+", " ", text)):
+        name, path = [each for each in groups if each]
+        if not re.search(r"/|\.(?:cpp|h|py)$", path):
+            continue  # of a class, a section
+        found = [
+            file for base in (folder, SOURCE, SOURCE / "core", SOURCE / "tests") for end in ("", ".h", ".cpp", ".py")
+            for file in ([*(base / path).rglob("*.h"), *(base / path).rglob("*.cpp")] if end == "" else []) + [base / f"{path}{end}"]
+            if file.is_file()
+        ]
+        last = re.split(r"[.:]", name)[-1]
+        if not any(re.search(rf"\b{last}\b", file.read_text(encoding="utf-8", errors="replace")) for file in found):
+            yield f"{name} is not in {path}"
+
+
+class Functions(unittest.TestCase):
+    """A page that sends its reader to a file for a function, a constant or an option knows where that is."""
+
+    def test_are_where_pages_say(self):
+        for page in pages():
+            if page.name in ("README.md", "CONTRIBUTING.md"):
+                with self.subTest(page.relative_to(SOURCE)):
+                    self.assertEqual([], list(misplaced(page.read_text(encoding="utf-8"), page.parent)))
+
+    def test_that_are_elsewhere_are_found(self):
+        text = (
+            "`misplaced()` in\n`tests/e2e/links_test.py`, `kNone` in `core/base/text.cpp`, `concat()` (`core/base/text`), "
+            "`no_such()` (`core/base`), `x.y_z` of the `tests/e2e/none.py`, `batch()` of `Dataset`"
+        )
+        said = ["kNone is not in core/base/text.cpp", "no_such is not in core/base", "x.y_z is not in tests/e2e/none.py"]
+        self.assertEqual(said, list(misplaced(text, SOURCE)))
+
+
 if __name__ == "__main__":
     skips.main()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a test of ctest, writes down its processor seconds, and tells ctest of tests in C++ that were skipped.
+"""Runs a test of ctest, and writes down its processor seconds and what it skipped, for tiers.py.
 
     tests/entry.py NAME -- COMMAND…
 
-Of an executable of GoogleTest, the cases of $PIPEWRIGHT_TIER run; without it all of them. A skipped case makes it
-exit with 77, as ../tests/skips.py does for Python.
+Of an executable of GoogleTest, the cases of $PIPEWRIGHT_TIER run; without it all of them. If all are skipped it exits
+with 77, as skips.py does for Python.
 """
 
 import csv
@@ -19,18 +19,29 @@ import skips
 import tiers
 
 
+def run(command, environment):
+    """Runs a command and passes on what it prints; its exit code, and its lines of what was skipped."""
+    skipped = []
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, errors="replace") as process:
+        for line in process.stdout:
+            if line.startswith("SKIPPED: "):
+                skipped.append(line)
+            print(line, end="", flush=True)
+    return process.returncode, skipped
+
+
 def run_suite(command, executable, cases_file):
-    """Runs an executable of GoogleTest and passes on what it prints."""
+    """Runs an executable of GoogleTest, the cases of a tier; also gives the seconds of each case."""
     environment = {**os.environ, "PIPEWRIGHT_CASE_TIMES": str(cases_file)}
     tier = next((each for each in tiers.TIERS if each.name == os.environ.get("PIPEWRIGHT_TIER")), tiers.ALL)
     if chosen := tiers.gtest_filter(tiers.table(), executable, tier):
         environment["GTEST_FILTER"] = chosen
-    skipped = False
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, errors="replace") as process:
-        for line in process.stdout:
-            skipped = skipped or line.startswith("SKIPPED: ")
-            print(line, end="", flush=True)
-    return skips.SKIPPED if skipped and process.returncode == 0 else process.returncode
+    code, skipped = run(command, environment)
+    cases = tiers.read_times(cases_file) if cases_file.exists() else {}
+    cases_file.unlink(missing_ok=True)
+    if code == 0 and cases and set(cases) <= {skips.read(line)[0] for line in skipped}:
+        code = skips.SKIPPED
+    return code, skipped, cases
 
 
 def main(name, *command):
@@ -40,15 +51,13 @@ def main(name, *command):
     executable = Path(command[0]).name
     rows = []
     if executable.endswith("_tests"):
-        cases = file.with_suffix(".cases")
-        code = run_suite(command, executable, cases)
-        if cases.exists():
-            rows = [(f"{executable}/{case}", s) for case, s in tiers.read_times(cases).items()]
-            cases.unlink()
+        code, skipped, cases = run_suite(command, executable, file.with_suffix(".cases"))
+        rows = [(f"{executable}/{case}", seconds) for case, seconds in cases.items()]
     else:
-        code = subprocess.run(command, check=False).returncode
+        code, skipped = run(command, os.environ)
+    file.with_suffix(".skips").write_text("".join(skipped), encoding="utf-8")
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-    rows.append((re.sub(r"\.\d+of\d+$", "", name), spent.ru_utime + spent.ru_stime))
+    rows.append((tiers.without_shard(name), spent.ru_utime + spent.ru_stime))
     with open(file, "w", newline="", encoding="utf-8") as opened:
         csv.writer(opened).writerows((each, f"{seconds:.2f}") for each, seconds in rows)
     return code if code >= 0 else 128 - code

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which tests run when: in seconds after every change, in minutes before a commit, or all of them.
 
-times.csv has the measured processor seconds of every test, and they alone decide its tier. A test is what ctest lists or,
-in the executables of GoogleTest, a case. `tools/test` calls this program, see there.
+times.csv has the measured processor seconds of every test, and they alone decide its tier, but for one thing: a test that
+needs more than tools/setup installs (label `extra`) is in the default tier of continuous integration only. A test is what
+ctest lists or, in the executables of GoogleTest, a case. `tools/test` calls this program, see there.
+
+Seconds of the table, limits and promises are those of one machine, the reference: it takes REFERENCE seconds to compile and
+run reference.cpp. Each run measures how long the machine takes that it is on, and divides what it has measured accordingly.
 
     tests/tiers.py --rewrite          puts what the last runs measured into times.csv
     tests/tiers.py --slow EXECUTABLE  names its cases that take a second, as a part of a filter of GoogleTest
@@ -14,20 +18,31 @@ import hashlib
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
+
+import skips
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "tests" / "times.csv"
 BUILD = Path(os.environ.get("PIPEWRIGHT_BUILD_DIR", ROOT / "build"))
-MEASURED = BUILD / "test-times"  # a CSV of name and seconds for each test of the last run
+OUTCOMES = "test-outcomes.xml"  # in it, what ctest says of its last run
+MEASURED = BUILD / "test-times"  # of each test of the last run: a CSV of name and seconds, and what it skipped
 
+REFERENCE = 4.0  # processor seconds
 CASE_IN_TABLE = 0.5  # seconds; faster cases have no row of their own
-HEADROOM = 1.5  # of a measured time, before it is beyond a tier's limit: machines differ
-PART_SECONDS = 2400  # processor seconds of a part of the exhaustive tests: at most 30 minutes on two cores, not quiet
+GROWN = 1.5  # times the limit of its tier: a test that takes longer has grown past it
+PART_SECONDS = 1500  # processor seconds, of the machine that it runs on, of a part of the exhaustive tests
+
+# What documents promise, in minutes on two quiet cores of the reference. e2e/tiers_test.py holds the documents to them.
+QUICKSTART_MINUTES = 5
+DEFAULT_MINUTES = 15
+CI_MINUTES = 40
 
 
 @dataclass(frozen=True)
@@ -35,18 +50,19 @@ class Tier:
     name: str
     limit: float  # processor seconds of a test
     promise: float  # seconds on two quiet cores, with the build
-    promised: str
+    condition: str
     command: str
 
 
-QUICK = Tier("quick", 1, 90, "90 s after a change of one file", "tools/test --quick")
-DEFAULT = Tier("default", 12, 18 * 60, "18 min from a fresh clone without ccache", "tools/test")
-ALL = Tier("all", float("inf"), float("inf"), "as long as it takes", "tools/test --all")
+QUICK = Tier("quick", 1, 90, "after a change of one file", "tools/test --quick")
+DEFAULT = Tier("default", 5, DEFAULT_MINUTES * 60, "from a fresh clone without ccache", "tools/test")
+ALL = Tier("all", float("inf"), float("inf"), "", "tools/test --all")
 TIERS = [QUICK, DEFAULT, ALL]
+CI = Tier("default", DEFAULT.limit, CI_MINUTES * 60, "on a new machine", ".ci/run")
 
 
 def tier_of(seconds):
-    return next(tier for tier in TIERS if seconds * HEADROOM <= tier.limit)
+    return next(tier for tier in TIERS if seconds <= tier.limit)
 
 
 def read_times(file):
@@ -58,12 +74,42 @@ def table():
     return read_times(TABLE) if TABLE.exists() else {}
 
 
+def measure_reference():
+    """Two at once, as tests run: a core is slower while the other one works."""
+    folder = BUILD / "reference"
+    folder.mkdir(parents=True, exist_ok=True)
+    compiler = os.environ.get("CXX") or "c++"
+    compile_and_run = f"{compiler} -std=c++20 -O2 '{ROOT}/tests/reference.cpp' -o $0 && $0 >$0.out"
+
+    def spent():
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    before = spent()
+    both = [
+        subprocess.Popen(["sh", "-c", compile_and_run, folder / name], env={**os.environ, "CCACHE_DISABLE": "1"})
+        for name in ("one", "two")
+    ]
+    if any([each.wait() for each in both]):
+        sys.exit(f"tests/reference.cpp: '{compiler}' cannot compile it, or it does not run")
+    with open(MEASURED / "reference.csv", "w", encoding="utf-8") as opened:
+        opened.write(f"reference,{(spent() - before) / 2:.2f}\n")
+
+
+def slowness():
+    """How many times slower than the reference this machine was when the reference was measured last."""
+    file = MEASURED / "reference.csv"
+    return read_times(file)["reference"] / REFERENCE if file.exists() else 1
+
+
 def measured():
+    """What the last run took, in the seconds of the reference."""
     times = {}
     for file in sorted(MEASURED.glob("*.csv")):
         for name, seconds in read_times(file).items():
             # The shards of an executable are rows of one name; a case is in one of them.
-            times[name] = times.get(name, 0) + seconds
+            times[name] = times.get(name, 0) + seconds / slowness()
+    times.pop("reference", None)
     return times
 
 
@@ -79,6 +125,10 @@ def gtest_filter(times, executable, tier):
     return f"*-{':'.join(slow)}" if slow else ""
 
 
+def without_shard(name):
+    return re.sub(r"\.\d+of\d+$", "", name)
+
+
 @dataclass(frozen=True)
 class Entry:
     """A test of ctest. The shards of an executable of GoogleTest have its name in the table."""
@@ -89,7 +139,7 @@ class Entry:
 
     @property
     def in_table(self):
-        return re.sub(r"\.\d+of\d+$", "", self.name)
+        return without_shard(self.name)
 
     @property
     def is_suite(self):
@@ -112,18 +162,23 @@ def entries():
     return found
 
 
-def belongs(entry, tier, times):
+def belongs(entry, tier, times, extras=False):
     """Executables of GoogleTest are in every tier: which of their cases run is decided in entry.py."""
     if entry.is_suite or tier is ALL:
         return True
-    return tier is DEFAULT and tier_of(entry.seconds(times)) in (QUICK, DEFAULT)
+    return tier is DEFAULT and entry.seconds(times) <= tier.limit and (extras or "extra" not in entry.labels)
 
 
-def parts(exhaustive, times):
-    """The exhaustive tests, dealt out into parts of PART_SECONDS at most; longest first, each into the first with room."""
+def parts(exhaustive, times, slow=1):
+    """The exhaustive tests, dealt out into parts of PART_SECONDS at most; longest first, each into the first with room.
+
+    Those that take longer by themselves are in none.
+    """
     dealt = []
     for entry in sorted(exhaustive, key=lambda each: (-each.seconds(times), each.name)):
-        seconds = entry.seconds(times)
+        seconds = entry.seconds(times) * slow
+        if seconds > PART_SECONDS:
+            continue
         room = next((part for part in dealt if part[0] + seconds <= PART_SECONDS), None)
         if room is None:
             room = [0, []]
@@ -133,8 +188,8 @@ def parts(exhaustive, times):
     return [part for _, part in dealt]
 
 
-def part_of_commit(exhaustive, times, commit):
-    dealt = parts(exhaustive, times)
+def part_of_commit(exhaustive, times, commit, slow=1):
+    dealt = parts(exhaustive, times, slow)
     if not dealt:
         return 0, 0, []
     which = int(hashlib.sha256(commit.encode()).hexdigest(), 16) % len(dealt)
@@ -166,7 +221,7 @@ def run_cases(command, cases):
 def run_ctest(arguments, tier, before_summary):
     """Runs ctest, and calls a function before its summary, so that this stays the last thing that is printed."""
     environment = {**os.environ, "PIPEWRIGHT_TIER": tier.name}
-    command = ["ctest", "--output-on-failure", "--no-tests=error", "--no-label-summary", *arguments]
+    command = ["ctest", "--output-on-failure", "--no-tests=error", "--no-label-summary", "--output-junit", OUTCOMES, *arguments]
     with subprocess.Popen(command, cwd=BUILD, env=environment, stdout=subprocess.PIPE, text=True, errors="replace") as ctest:
         summary, at_end = [], False
         for line in ctest.stdout:
@@ -180,8 +235,27 @@ def run_ctest(arguments, tier, before_summary):
     return ctest.returncode
 
 
+def outcomes():
+    """The tests of the last run of ctest by what became of them: passed, failed, skipped as a whole."""
+    found = {"run": [], "fail": [], "notrun": []}
+    for test in ElementTree.parse(BUILD / OUTCOMES).iter("testcase"):
+        found[test.get("status")].append(test.get("name"))
+    return found["run"], found["fail"], found["notrun"]
+
+
+def skipped():
+    """[(what this machine lacks, in words; what would make them run; the tests, or parts of one, that were skipped)]."""
+    found = {}
+    for file in sorted(MEASURED.glob("*.skips")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            what, why, remedy = skips.read(line)
+            test = f"{without_shard(file.stem)}: {what}" if what else file.stem
+            found.setdefault(remedy or why, (why, remedy, []))[2].append(test)
+    return list(found.values())
+
+
 def outgrown(tier_times, times):
-    """Tests that took more than the limit of the tier that the table puts them in. Only cases in C++ are quick."""
+    """Tests that took far more than the limit of the tier that the table puts them in. Only cases in C++ are quick."""
     late = []
     for name, seconds in sorted(tier_times.items()):
         if name in suites_in(tier_times):
@@ -189,7 +263,7 @@ def outgrown(tier_times, times):
         limit = tier_of(times.get(name, 0)).limit
         if "/" not in name:
             limit = max(limit, DEFAULT.limit)
-        if seconds > limit:
+        if seconds > limit * GROWN:
             late.append(f"{name}: {seconds:.1f} s, beyond the {limit:g} s of its tier")
     return late
 
@@ -204,31 +278,80 @@ def few(names, most=12):
     return ", ".join(names[:most]) + (f" and {rest} others" if rest > 0 else "")
 
 
-def load():
-    return " ".join(f"{each:.1f}" for each in os.getloadavg())
+def minutes(seconds):
+    return f"{seconds / 60:.1f} min"
 
 
-def report(tier, began, left_out, skipped_cases, times):
-    """What a run says of itself."""
+def timing(began, promise, slow):
+    """How long it took, and was promised to take: on a slow machine everything takes longer."""
+    said = f"Time: {minutes(time.time() - began)}"
+    if promise.promise < float("inf"):
+        said += f"; {minutes(promise.promise * slow)} are promised {promise.condition} on two quiet cores like these"
+    return f"{said}, which take {slow:.2f} times as long as the reference's."
+
+
+def last_release():
+    """The last tag or, in a clone without tags, the commit that changed the version."""
+    for command in (
+        ["git", "describe", "--tags", "--abbrev=0"],
+        ["git", "log", "-1", "--format=%h", "-G", "define PIPEWRIGHT_VERSION", "--", "core/base/version.h"],
+    ):
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if done.returncode == 0 and done.stdout.strip():
+            return done.stdout.strip()
+    return None
+
+
+def growth(numstat):
+    """Lines added and deleted in the product and in the tests, from what `git diff --numstat` prints."""
+    lines = {"product": [0, 0], "tests": [0, 0]}
+    for line in numstat.splitlines():
+        added, deleted, path = line.split("\t")
+        if added != "-" and path.endswith((".cpp", ".h", ".cu", ".py", ".sh", ".cmake")):
+            changed = lines["tests" if "tests" in path.split("/")[:-1] else "product"]
+            changed[0] += int(added)
+            changed[1] += int(deleted)
+    return lines
+
+
+def lines_since_release():
+    since = last_release()
+    if since is None:
+        return "Nobody knows what was added since the last release: this is no clone of the repository."
+    numstat = subprocess.run(["git", "diff", "--numstat", since], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    said = ", ".join(f"{where} +{added} -{deleted}" for where, (added, deleted) in growth(numstat).items())
+    return f"Lines since {since}: {said}. A release deletes a third of what it adds."
+
+
+def report(began, promise, left_out=(), slow_cases_left_out=0):
+    """What a run says of itself at its end."""
+    passed, failed, not_run = outcomes()
+    print(f"\nPassed: {len(passed)} tests.")
+    print(f"Failed: {few(failed) if failed else 'none'}.")
+    lacking = skipped()
+    print(f"Skipped: {len(not_run)} tests, and some of the others' cases:" if lacking else "Skipped: none.")
+    for why, remedy, tests in lacking:
+        print(f"  {few(tests, 4)}: {why}.{f' To run: {remedy}.' if remedy else ''}")
+    if left_out or slow_cases_left_out:
+        print(f"Left out by tier: {len(left_out)} tests ({few(left_out)}) and {slow_cases_left_out} slow cases.", end=" ")
+        print(f"`{ALL.command}` runs them, and `tools/test -R NAME` one of them.")
+    print(timing(began, promise, slowness()), flush=True)
+
+
+def report_of_all(times):
+    """What grows: the slowest tests, those past their tiers, and the lines."""
     spent = measured()
-    seconds = time.time() - began
-    print("\nThe ten slowest, in seconds of a processor:")
+    print("\nThe ten slowest, in seconds of the reference's processor:")
     for name, took in sorted(spent.items(), key=lambda each: -each[1])[:10]:
         print(f"  {took:7.1f}  {name}")
     for line in outgrown(spent, times):
         print(f"PAST ITS TIER: {line}")
-    if left_out:
-        print(f"\nLeft out: {few(left_out)}.")
-    if skipped_cases:
-        print(f"Left out of the executables: {skipped_cases} slow cases.")
-    if left_out or skipped_cases:
-        print(f"`{ALL.command}` runs them, and `tools/test -R NAME` one of them.")
-    print(f"\n{tier.name}: {seconds / 60:.1f} min; promised on two quiet cores: {tier.promised}. Load: {load()}.\n", flush=True)
+    print(f"\n{lines_since_release()}")
 
 
 def forget_measured():
     MEASURED.mkdir(parents=True, exist_ok=True)
-    for file in MEASURED.glob("*.csv"):
+    for file in (*MEASURED.glob("*.csv"), *MEASURED.glob("*.skips")):
         file.unlink()
 
 
@@ -257,6 +380,8 @@ def main():
     times, found = table(), entries()
     tier = ALL if options.all or options.R else QUICK if options.quick else DEFAULT
     parallel = ["--parallel", str(1 + max(2, min(8, os.cpu_count() or 2)))]
+    forget_measured()
+    measure_reference()
     if options.R:
         named = [entry for entry in found if re.search(options.R, entry.name)]
         chosen_cases = list(cases_named(options.R, [each for each in found if each not in named]))
@@ -264,25 +389,30 @@ def main():
         for command, cases in chosen_cases:
             failed = run_cases(command, cases) or failed
         if named:
-            failed = run_ctest([*parallel, "-R", options.R, *for_ctest], tier, lambda: None) or failed
+            failed = run_ctest([*parallel, "-R", options.R, *for_ctest], tier, lambda: report(options.began, ALL)) or failed
         if not named and not chosen_cases:
             print(f"no test is named like '{options.R}'; `ctest -N` and `build/tests/core_tests --gtest_list_tests` list them")
             return 1
         return failed
-    chosen = [entry for entry in found if belongs(entry, tier, times)]
+    chosen = [entry for entry in found if belongs(entry, tier, times, extras=bool(options.part))]
     rest = [entry for entry in found if entry not in chosen]
     if options.part:
-        which, of, part = part_of_commit(rest, times, options.part)
+        which, of, part = part_of_commit(rest, times, options.part, slowness())
         print(f"Of the exhaustive tests it is the turn of part {which} of {of}: {', '.join(e.name for e in part)}", flush=True)
         chosen += part
+        if too_long := [entry.name for entry in rest if entry.seconds(times) * slowness() > PART_SECONDS]:
+            print(f"Too long for any part, so that only `{ALL.command}` runs them: {', '.join(too_long)}", flush=True)
         rest = [entry for entry in rest if entry not in part]
-    forget_measured()
     left_out = sorted({entry.in_table for entry in rest})
     cases = sum(len(slow_cases(times, suite, tier)) for suite in {e.in_table for e in chosen if e.is_suite})
     pattern = f"^({'|'.join(re.escape(entry.name) for entry in chosen)})$"
-    failed = run_ctest(
-        [*parallel, "-R", pattern, *for_ctest], tier, lambda: report(tier, options.began, left_out, cases, times)
-    )
+
+    def at_end():
+        if tier is ALL:
+            report_of_all(times)
+        report(options.began, CI if options.part else tier, left_out, cases)
+
+    failed = run_ctest([*parallel, "-R", pattern, *for_ctest], tier, at_end)
     late = outgrown(measured(), times)
     if tier is ALL and late:
         print(f"{len(late)} tests have grown past their tiers:", *late, sep="\n  ")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """All executions give the same bytes for a scheme of each kind, and so does every repetition.
 
-The unit tests of the runtime have every scheme with every option in one process, `every_scheme_test.py` has it from outside.
+The unit tests of the runtime have every scheme with every option in one process: `Executions.*` in threads, and
+`Wire.*` as processes that talk through memory.
 """
 
 import pathlib
@@ -130,6 +131,27 @@ DISTURBED = {
     "disturbed gpipe": {"scheme": {"name": "gpipe"}, "pipeline.microbatches": 2, "perturb": PERTURB},
     "disturbed spectrain": {"scheme": {"name": "spectrain"}, "pipeline.stages": 2, "pipeline.replicas": 2, "perturb": PERTURB},
 }
+# What the unit tests do not have in every execution.
+OTHERS = {
+    "never drained, with a smaller last mini-batch": {
+        "scheme": {"name": "pipeoptim"},
+        "optimizer": {"name": "adamw", "lr": 0.001},
+        "loader.drop_last": False,
+        "loader.limit_train": 90,
+        "train.drain": "never",
+        "train.precision": "float64",
+    },
+    "2 intra-op threads": {"scheme": {"name": "pipeoptim"}, "model.width": 1, "pipeline.threads": 2},
+    "a quadratic with discrepancy, gradients summed": {
+        "dataset": {"name": "quadratic", "train": 96, "noise": 0.1},
+        "model": {"name": "quadratic", "width": 3, "coupled": True, "discrepancy": 0.5},
+        "loss": {"name": "output"},
+        "scheme": {"name": "pipemare"},
+        "pipeline.microbatches": 2,
+        "train.gradient": "sum",
+        "optimizer.lr": 0.005,
+    },
+}
 # One of each kind: flush, stashed weights, predicted ones, extrapolated ones, split backwards, auxiliary heads.
 KINDS = ("gpipe", "pipedream", "spectrain", "pipemare", "zb_h1", "interlocking")
 MEASURED = ("seconds", "samples_per_second")
@@ -167,6 +189,10 @@ class Executions(SameBytes):
 
     def test_all_executions_agree_on_defects_of_published_code(self):
         for title, changes in DEFECTS.items():
+            self.check(title, changed(CNN, changes), skips.with_mpi(["threads"], "executions"))
+
+    def test_all_executions_agree_on_other_shapes(self):
+        for title, changes in OTHERS.items():
             self.check(title, changed(CNN, changes), skips.with_mpi(["threads"], "executions"))
 
     def test_all_executions_agree_on_disturbed_trainings(self):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One process per worker: how they are started and counted, and that one of them speaks for all.
 
-`executions_test.py` and `every_scheme_test.py` compare their bytes with those of one process.
+`executions_test.py` compares their bytes with those of one process.
 """
 
 import json

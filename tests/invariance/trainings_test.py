@@ -32,7 +32,7 @@ ASYNCHRONOUS = {
     "spectrain": {},
     "xpipe": {},
 }
-# The last eight place several stages on each worker themselves; e2e_every_scheme compares their executions.
+# The last eight place several stages on each worker themselves; the unit test `Executions` compares their executions.
 ELSEWHERE = {"data_parallel", "csv_schedule", "amdp", "chimera", "dualpipe", "dualpipe_v", "hanayo", "v_half", "v_min", "zb_v"}
 # Of these the values follow from whole mini-batches; gradient_alignment and mismatch look at one part of one.
 WHOLE = ["weight_gap", "delay_alignment", "norms"]

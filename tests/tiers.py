@@ -48,21 +48,24 @@ CI_MINUTES = 40
 @dataclass(frozen=True)
 class Tier:
     name: str
-    limit: float  # processor seconds of a test
+    limit: float  # processor seconds of a test of ctest; 0: the tier has none but executables of GoogleTest
+    case_limit: float  # and of a case of such an executable
     promise: float  # seconds on two quiet cores, with the build
     condition: str
     command: str
 
 
-QUICK = Tier("quick", 1, 90, "after a change of one file", "tools/test --quick")
-DEFAULT = Tier("default", 5, DEFAULT_MINUTES * 60, "from a fresh clone without ccache", "tools/test")
-ALL = Tier("all", float("inf"), float("inf"), "", "tools/test --all")
+QUICK = Tier("quick", 0, 1, 90, "after a change of one file", "tools/test --quick")
+DEFAULT = Tier("default", 5, 2, DEFAULT_MINUTES * 60, "from a fresh clone without ccache", "tools/test")
+ALL = Tier("all", float("inf"), float("inf"), float("inf"), "", "tools/test --all")
 TIERS = [QUICK, DEFAULT, ALL]
-CI = Tier("default", DEFAULT.limit, CI_MINUTES * 60, "on a new machine", ".ci/run")
+CI = Tier("default", DEFAULT.limit, DEFAULT.case_limit, CI_MINUTES * 60, "on a new machine", ".ci/run")
 
 
-def tier_of(seconds):
-    return next(tier for tier in TIERS if seconds <= tier.limit)
+def limit_of(name, seconds):
+    """The limit of the tier that a test is in which has been measured to take so long."""
+    limits = [tier.case_limit for tier in TIERS] if "/" in name else [DEFAULT.limit, ALL.limit]
+    return next(limit for limit in limits if seconds <= limit)
 
 
 def read_times(file):
@@ -116,7 +119,7 @@ def measured():
 def slow_cases(times, executable, tier):
     """Cases of an executable that are not in this tier."""
     own = {name.removeprefix(f"{executable}/"): s for name, s in times.items() if name.startswith(f"{executable}/")}
-    return sorted(case for case, seconds in own.items() if TIERS.index(tier_of(seconds)) > TIERS.index(tier))
+    return sorted(case for case, seconds in own.items() if seconds > tier.case_limit)
 
 
 def gtest_filter(times, executable, tier):
@@ -255,14 +258,12 @@ def skipped():
 
 
 def outgrown(tier_times, times):
-    """Tests that took far more than the limit of the tier that the table puts them in. Only cases in C++ are quick."""
+    """Tests that took far more than the limit of the tier that the table puts them in."""
     late = []
     for name, seconds in sorted(tier_times.items()):
         if name in suites_in(tier_times):
             continue
-        limit = tier_of(times.get(name, 0)).limit
-        if "/" not in name:
-            limit = max(limit, DEFAULT.limit)
+        limit = limit_of(name, times.get(name, 0))
         if seconds > limit * GROWN:
             late.append(f"{name}: {seconds:.1f} s, beyond the {limit:g} s of its tier")
     return late

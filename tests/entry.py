@@ -3,8 +3,8 @@
 
     tests/entry.py NAME -- COMMAND…
 
-Of an executable of GoogleTest, the cases of $PIPEWRIGHT_TIER run; without it all of them. If all are skipped it exits
-with 77, as skips.py does for Python.
+Of an executable of GoogleTest, the cases of the default tier run or, where $PIPEWRIGHT_TIER is `quick`, of that; and where
+the name ends in `_slow`, the others. If all are skipped it exits with 77, as skips.py does for Python.
 """
 
 import csv
@@ -30,11 +30,11 @@ def run(command, environment):
     return process.returncode, skipped
 
 
-def run_suite(command, executable, cases_file):
+def run_suite(name, command, executable, cases_file):
     """Runs an executable of GoogleTest, the cases of a tier; also gives the seconds of each case."""
     environment = {**os.environ, "PIPEWRIGHT_CASE_TIMES": str(cases_file)}
-    tier = next((each for each in tiers.TIERS if each.name == os.environ.get("PIPEWRIGHT_TIER")), tiers.ALL)
-    if chosen := tiers.gtest_filter(tiers.table(), executable, tier):
+    tier = tiers.QUICK if os.environ.get("PIPEWRIGHT_TIER") == tiers.QUICK.name else tiers.DEFAULT
+    if chosen := tiers.gtest_filter(tiers.table(), executable, tier, slow=tiers.without_shard(name).endswith("_slow")):
         environment["GTEST_FILTER"] = chosen
     code, skipped = run(command, environment)
     cases = tiers.read_times(cases_file) if cases_file.exists() else {}
@@ -51,7 +51,7 @@ def main(name, *command):
     executable = Path(command[0]).name
     rows = []
     if executable.endswith("_tests"):
-        code, skipped, cases = run_suite(command, executable, file.with_suffix(".cases"))
+        code, skipped, cases = run_suite(name, command, executable, file.with_suffix(".cases"))
         rows = [(f"{executable}/{case}", seconds) for case, seconds in cases.items()]
     else:
         code, skipped = run(command, os.environ)

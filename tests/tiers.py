@@ -37,7 +37,7 @@ MEASURED = BUILD / "test-times"  # of each test of the last run: a CSV of name a
 REFERENCE = 4.0  # processor seconds
 CASE_IN_TABLE = 0.5  # seconds; faster cases have no row of their own
 GROWN = 1.5  # times the limit of its tier: a test that takes longer has grown past it
-PART_SECONDS = 1500  # processor seconds, of the machine that it runs on, of a part of the exhaustive tests
+PART_SECONDS = 1200  # processor seconds, of the machine that it runs on, of a part of the exhaustive tests
 
 # What documents promise, in minutes on two quiet cores of the reference. e2e/tiers_test.py holds the documents to them.
 QUICKSTART_MINUTES = 5
@@ -122,10 +122,12 @@ def slow_cases(times, executable, tier):
     return sorted(case for case, seconds in own.items() if seconds > tier.case_limit)
 
 
-def gtest_filter(times, executable, tier):
-    """The value of GTEST_FILTER for a tier; "" for all cases."""
-    slow = slow_cases(times, executable, tier)
-    return f"*-{':'.join(slow)}" if slow else ""
+def gtest_filter(times, executable, tier, slow=False):
+    """The value of GTEST_FILTER for a tier, or for the cases that are too slow for it; "" for all cases."""
+    left_out = ":".join(slow_cases(times, executable, tier))
+    if slow:
+        return left_out or "-*"
+    return f"*-{left_out}" if left_out else ""
 
 
 def without_shard(name):
@@ -149,7 +151,10 @@ class Entry:
         return "suite" in self.labels
 
     def seconds(self, times):
-        """Of one shard, an equal part of its executable's."""
+        """Of one shard, an equal part of its executable's; of the slow cases, the sum."""
+        if self.in_table.endswith("_slow"):
+            executable = self.in_table.removesuffix("_slow")
+            return sum(times[f"{executable}/{case}"] for case in slow_cases(times, executable, DEFAULT))
         shards = re.search(r"\.\d+of(\d+)$", self.name)
         return times.get(self.in_table, 0) / (int(shards[1]) if shards else 1)
 
@@ -333,8 +338,9 @@ def report(began, promise, left_out=(), slow_cases_left_out=0):
     print(f"Skipped: {len(not_run)} tests, and some of the others' cases:" if lacking else "Skipped: none.")
     for why, remedy, tests in lacking:
         print(f"  {few(tests, 4)}: {why}.{f' To run: {remedy}.' if remedy else ''}")
-    if left_out or slow_cases_left_out:
-        print(f"Left out by tier: {len(left_out)} tests ({few(left_out)}) and {slow_cases_left_out} slow cases.", end=" ")
+    if left_out:
+        cases = f", and {slow_cases_left_out} slow cases in C++" if slow_cases_left_out else ""
+        print(f"Left out by tier: {len(left_out)} tests ({few(left_out)}){cases}.", end=" ")
         print(f"`{ALL.command}` runs them, and `tools/test -R NAME` one of them.")
     print(timing(began, promise, slowness()), flush=True)
 
@@ -405,7 +411,8 @@ def main():
             print(f"Too long for any part, so that only `{ALL.command}` runs them: {', '.join(too_long)}", flush=True)
         rest = [entry for entry in rest if entry not in part]
     left_out = sorted({entry.in_table for entry in rest})
-    cases = sum(len(slow_cases(times, suite, tier)) for suite in {e.in_table for e in chosen if e.is_suite})
+    suites = {entry.in_table for entry in chosen if entry.is_suite} if tier is QUICK else ()
+    cases = sum(len(slow_cases(times, suite, tier)) for suite in suites)
     pattern = f"^({'|'.join(re.escape(entry.name) for entry in chosen)})$"
 
     def at_end():

@@ -57,6 +57,9 @@ class Table(unittest.TestCase):
         self.assertEqual(tiers.gtest_filter(times, "some_tests", tiers.QUICK), "*-A.B:A.C")
         self.assertEqual(tiers.gtest_filter(times, "some_tests", tiers.DEFAULT), "*-A.C")
         self.assertEqual(tiers.gtest_filter(times, "some_tests", tiers.ALL), "")
+        self.assertEqual(tiers.gtest_filter(times, "some_tests", tiers.DEFAULT, slow=True), "A.C")
+        self.assertEqual(tiers.gtest_filter(times, "quick_tests", tiers.DEFAULT, slow=True), "-*")
+        self.assertEqual(entry("some_tests_slow.1of1").seconds(times), 70)
 
     def test_sanitizers_as_a_part_leave_out_what_is_not_quick(self):
         done = subprocess.run(
@@ -103,12 +106,7 @@ class Table(unittest.TestCase):
     def test_the_default_tests_take_a_third_of_the_promise(self):
         """If they keep both cores busy for four fifths of their time."""
         times = tiers.table()
-        left_out = {}
-        for name, seconds in times.items():
-            if "/" in name and seconds > tiers.DEFAULT.case_limit:
-                left_out[name.split("/")[0]] = left_out.get(name.split("/")[0], 0) + seconds
-        shards = [each for each in tiers.entries() if tiers.belongs(each, tiers.DEFAULT, times)]
-        default = sum(each.seconds(times) for each in shards) - sum(left_out.values())
+        default = sum(each.seconds(times) for each in tiers.entries() if tiers.belongs(each, tiers.DEFAULT, times))
         self.assertLess(default / 2 / 0.8, tiers.DEFAULT.promise / 3)
 
 
@@ -309,7 +307,7 @@ class Entries(unittest.TestCase):
                 "2 tests.", "Failed: none.", "Skipped: 1 tests, and some of the others' cases:",
                 f"  part: A.test_b: none here. To run: {skips.THINGS['gnuplot'][1]}.",
                 f"  whole: not root. To run: {skips.THINGS['slurm'][1]}.",
-                "Left out by tier: 2 tests (long, longer) and 7 slow cases. "
+                "Left out by tier: 2 tests (long, longer), and 7 slow cases in C++. "
                 "`tools/test --all` runs them, and `tools/test -R NAME` one of them.",
             ],
         )

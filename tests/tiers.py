@@ -245,10 +245,9 @@ def run_ctest(arguments, tier, before_summary):
 
 def outcomes():
     """The tests of the last run of ctest by what became of them: passed, failed, skipped as a whole."""
-    found = {"run": [], "fail": [], "notrun": []}
-    for test in ElementTree.parse(BUILD / OUTCOMES).iter("testcase"):
-        found[test.get("status")].append(test.get("name"))
-    return found["run"], found["fail"], found["notrun"]
+    file = BUILD / OUTCOMES
+    tests = list(ElementTree.parse(file).iter("testcase")) if file.exists() else []
+    return [[test.get("name") for test in tests if test.get("status") == each] for each in ("run", "fail", "notrun")]
 
 
 def skipped():
@@ -291,9 +290,10 @@ def minutes(seconds):
 def timing(began, promise, slow):
     """How long it took, and was promised to take: on a slow machine everything takes longer."""
     said = f"Time: {minutes(time.time() - began)}"
-    if promise.promise < float("inf"):
-        said += f"; {minutes(promise.promise * slow)} are promised {promise.condition} on two quiet cores like these"
-    return f"{said}, which take {slow:.2f} times as long as the reference's."
+    if promise.promise == float("inf"):
+        return f"{said}."
+    promised = f"{minutes(promise.promise * slow)} are promised {promise.condition}, on two quiet cores"
+    return f"{said}; {promised} that take {slow:.2f} times as long as the reference's."
 
 
 def last_release():
@@ -358,8 +358,8 @@ def report_of_all(times):
 
 def forget_measured():
     MEASURED.mkdir(parents=True, exist_ok=True)
-    for file in (*MEASURED.glob("*.csv"), *MEASURED.glob("*.skips")):
-        file.unlink()
+    for file in (*MEASURED.glob("*.csv"), *MEASURED.glob("*.skips"), BUILD / OUTCOMES):
+        file.unlink(missing_ok=True)
 
 
 def rewrite():

@@ -210,6 +210,15 @@ class EveryTest(unittest.TestCase):
                 said |= set(words.findall(text)) | set(parts.findall(text))
         self.assertEqual(said - {"thing"}, set(skips.THINGS))
 
+    def test_that_a_machine_lacks_is_in_the_words_of_skips(self):
+        """What ../setup prints for PIPEWRIGHT_MAY_LACK."""
+        text = (TESTS / "setup").read_text()
+        said = set(re.findall(r'lacks ([a-z-]+) "', text))
+        for packages in re.findall(r"wanted\+?=\((.*)\)", text):
+            said |= {each.split()[0] for each in re.findall(r'"([^"]+)"', packages)}
+        self.assertGreater(len(said), 15)
+        self.assertLessEqual(said, set(skips.THINGS))
+
 
 if __name__ == "__main__":
     harness.main()

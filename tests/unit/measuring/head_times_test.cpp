@@ -16,7 +16,7 @@ constexpr double kFlops = 1e12, kBytes = 1e12;
 constexpr int kSamples = 16, kClasses = 10;
 constexpr int kWidths[] = {64, 64, 48, 32, kClasses};
 
-Experiment experiment(const std::string& scheme) {
+Experiment experiment_with(const std::string& scheme) {
   return read_experiment(parse_yaml(
       concat("{dataset: {name: synthetic}, model: {name: mlp, widths: [64, 64, 48, 32, 10]}, "
              "loader: {batch_size: 16}, pipeline: {stages: 4}, optimizer: {name: sgd}, scheme: ",
@@ -27,7 +27,7 @@ Experiment experiment(const std::string& scheme) {
 SourcedCosts modelled(const std::string& scheme, double bandwidth) {
   Hardware hardware = ideal_hardware(4);
   hardware.rates = {.flops = kFlops, .bandwidth = bandwidth};
-  Experiment e = experiment(scheme);
+  Experiment e = experiment_with(scheme);
   CostSource costs{CostFiles()};
   return costs.of(e, hardware);
 }
@@ -53,9 +53,9 @@ TEST(HeadTimes, AreInTheUpdatesOfTheirStages) {
 }
 
 TEST(HeadTimes, AreMeasuredUnderASchemeThatHasHeads) {
-  const Experiment local = experiment("{name: interlocking, width: 1}");
+  const Experiment local = experiment_with("{name: interlocking, width: 1}");
   const Profile with = measure(local, {.repetitions = 1});
-  const Profile without = measure(experiment("{name: gpipe}"), {.repetitions = 1});
+  const Profile without = measure(experiment_with("{name: gpipe}"), {.repetitions = 1});
   for (std::size_t layer = 0; layer < 3; ++layer) {
     EXPECT_GT(with.layers[layer].head, 0) << layer;
     EXPECT_GT(with.layers[layer].head_update, 0) << layer;
@@ -68,7 +68,7 @@ TEST(HeadTimes, AreMeasuredUnderASchemeThatHasHeads) {
   const auto stages_from = [&](const Profile& profile) {
     const std::filesystem::path file = folder / "profile.yaml";
     fixtures::put(file, to_yaml(profile_value(profile)));
-    Experiment e = experiment("{name: interlocking, width: 1}");
+    Experiment e = experiment_with("{name: interlocking, width: 1}");
     CostSource costs{CostFiles{.profile = file}};
     return costs.of(e, ideal_hardware(4));
   };

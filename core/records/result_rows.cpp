@@ -45,6 +45,7 @@ void add_origin(const std::filesystem::path& folder, ResultRow& row) {
     row.instruction_set = text_in(run, "instruction_set");
     row.version = text_in(run, "pipewright");
     row.commit = text_in(run, "commit");
+    row.started = text_in(run, "started");
   } catch (const Error&) {
     return;
   }

@@ -25,6 +25,7 @@ struct ResultRow {
   double wall_seconds = kNoNumber, processor_seconds = kNoNumber;  ///< kNoNumber: not known
   std::string processor, instruction_set;                          ///< of the machine
   std::string version, commit;                                     ///< of Pipewright
+  std::string started;  ///< when the run began, in UTC; "" in rows of earlier versions
   std::string precision;
   std::map<std::string, std::string> settings;  ///< dotted key → value, as tables have it
   /// Metric → its value after each epoch; kNoNumber where it was not evaluated.

@@ -18,10 +18,11 @@ namespace {
 
 constexpr std::string_view kLast = "last.", kBest = "best.", kEach = "each.";
 constexpr std::string_view kNoValue = "_";
+constexpr const char* kStarted = "started";  // a column that files of earlier versions lack
 constexpr std::size_t kMostEpochs = 1'000'000, kMostNumbers = 10'000'000;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 26;
 
-/// A column that every file has, and the member that it is.
+/// A column that every file is written with, and the member that it is.
 struct FixedText {
   const char* name;
   std::string ResultRow::*member;
@@ -34,6 +35,7 @@ constexpr std::array kTexts{FixedText{"processor", &ResultRow::processor},
                             FixedText{"instruction_set", &ResultRow::instruction_set},
                             FixedText{"pipewright", &ResultRow::version},
                             FixedText{"commit", &ResultRow::commit},
+                            FixedText{kStarted, &ResultRow::started},
                             FixedText{"precision", &ResultRow::precision}};
 constexpr std::array kNumbers{FixedNumber{"wall_seconds", &ResultRow::wall_seconds},
                               FixedNumber{"processor_seconds", &ResultRow::processor_seconds}};
@@ -180,7 +182,7 @@ class RowReader {
     columns_ = fields.texts;
     // What another file holds is not shown.
     for (const std::string& name : fixed_columns())
-      if (std::ranges::count(columns_, name) == 0)
+      if (name != kStarted && std::ranges::count(columns_, name) == 0)
         fail(1, concat("the header has no column '", name,
                        "'; expected rows of results, as `table --keep` writes them"));
     for (std::size_t c = 0; c < columns_.size(); ++c) {

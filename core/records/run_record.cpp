@@ -200,6 +200,10 @@ bool is_modelled(const std::string& metric) {
   return metric.starts_with("modelled_");
 }
 
+bool reaches(double value, double floor, const std::string& metric) {
+  return better_values(metric) == Better::Smaller ? value <= floor : value >= floor;
+}
+
 Better better_values(const std::string& metric) {
   constexpr std::array kNotJudged{"lr", "epoch", "modelled_parameters", "modelled_link_mib_per_s"};
   if (metric.starts_with("probe.") || std::ranges::count(kNotJudged, metric) > 0)

@@ -92,5 +92,7 @@ enum class Better : std::uint8_t {
   NotJudged  ///< neither: what says how a training was set up, or what a probe measured in it
 };
 Better better_values(const std::string& metric);
+/// Whether a value of the metric is as good as `floor`, or better.
+bool reaches(double value, double floor, const std::string& metric);
 
 }  // namespace pipewright

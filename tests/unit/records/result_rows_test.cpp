@@ -68,6 +68,7 @@ TEST_F(ResultRows, AreReadAsTheyWereWritten) {
   all.wall_seconds = 0.1 + 0.2;
   all.version = "0.6.0";
   all.commit = "0123456789ab-dirty";
+  all.started = "2026-01-31T12:00:00Z";
   all.precision = "float32";
   all.settings["pipeline.balance"] = "[1,2]";
   all.epochs = 9;
@@ -87,6 +88,7 @@ TEST_F(ResultRows, AreReadAsTheyWereWritten) {
   EXPECT_EQ(back.instruction_set, all.instruction_set);
   EXPECT_EQ(back.version, all.version);
   EXPECT_EQ(back.commit, all.commit);
+  EXPECT_EQ(back.started, all.started);
   EXPECT_EQ(back.precision, all.precision);
   EXPECT_EQ(back.settings, all.settings);
   const std::vector<double>& read_back = back.metrics.at("train_loss");
@@ -135,12 +137,12 @@ TEST_F(ResultRows, SayTheLastAndTheBestValueAndCountEqualOnes) {
 
 TEST_F(ResultRows, ThatContradictThemselvesAreRefused) {
   EXPECT_EQ(refused(changed(",0.1,0.125,0.25", ",0.1,0.125,0.5")),
-            ":2:58: best.test_accuracy is '0.5', but the best value of each.test_accuracy is 0.25");
+            ":2:59: best.test_accuracy is '0.5', but the best value of each.test_accuracy is 0.25");
   EXPECT_EQ(refused(changed(",0.1,0.125,", ",0.1,,")),
-            ":2:52: last.test_accuracy is '', but the last value of each.test_accuracy is 0.125");
-  EXPECT_EQ(refused(changed("0.1*3", "0.1*2")), ":2:63: each.lr has 2 values of 3 epochs");
+            ":2:53: last.test_accuracy is '', but the last value of each.test_accuracy is 0.125");
+  EXPECT_EQ(refused(changed("0.1*3", "0.1*2")), ":2:64: each.lr has 2 values of 3 epochs");
   EXPECT_EQ(refused(changed("0.1*3", "0.1*4")),
-            ":2:63: each.lr has more than 3 values, one for each of the epochs");
+            ":2:64: each.lr has more than 3 values, one for each of the epochs");
   EXPECT_EQ(refused(changed("each.lr", "each.lx")),
             ":1:1: there is a column 'last.lr' and none 'each.lr'");
 }
@@ -154,10 +156,10 @@ TEST_F(ResultRows, ThatNobodyWritesAreRefused) {
            {",done,,3,", ",done,,99999999999,", ":2:26: epochs is '99999999999'; expected"},
            {",done,,3,,", ",done,,3,-1,", ":2:28: wall_seconds is '-1'; expected seconds"},
            {",done,,3,,", ",done,,3,inf,", ":2:28: wall_seconds is 'inf'; expected seconds"},
-           {"0.1*3", "0.1*0", ":2:63: each.lr has '0.1*0'; expected numbers such as 0.5"},
-           {"0.1*3", "0.1*", ":2:63: each.lr has '0.1*'; expected numbers such as"},
-           {"0.1*3", "nan 0.1*2", ":2:63: each.lr has 'nan'; expected numbers such as"},
-           {"0.1*3", "0.1 0.1  0.1", ":2:71: each.lr has ''; expected numbers such as"},
+           {"0.1*3", "0.1*0", ":2:64: each.lr has '0.1*0'; expected numbers such as 0.5"},
+           {"0.1*3", "0.1*", ":2:64: each.lr has '0.1*'; expected numbers such as"},
+           {"0.1*3", "nan 0.1*2", ":2:64: each.lr has 'nan'; expected numbers such as"},
+           {"0.1*3", "0.1 0.1  0.1", ":2:72: each.lr has ''; expected numbers such as"},
            {"Abacus", "Aba\xff", ":2:30: 'processor' holds what cannot be printed"},
            {"Abacus", "Aba\"cus", ":2:33: a quote stands within a field without quotes"},
            {"Abacus", "\"Aba\"cus", ":2:35: a comma is missing behind a closing quote"},

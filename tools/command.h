@@ -28,8 +28,8 @@ struct Command {
 int perform(const std::vector<std::string>& arguments);
 
 extern const Command kRun, kSweep, kWatch, kCheck, kSchedule, kSimulate, kSynthesize, kStability,
-    kProfile, kTable, kPlot, kReport, kExport, kCompare, kTimeline, kFetch, kList, kDescribe,
-    kSchema, kNew, kDoctor, kCompletion;
+    kProfile, kTable, kClaims, kPlot, kReport, kExport, kCompare, kTimeline, kFetch, kList,
+    kDescribe, kSchema, kNew, kDoctor, kCompletion;
 
 /// All commands, in the order of `pipewright --help`.
 std::vector<const Command*> commands();

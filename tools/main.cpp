@@ -31,10 +31,10 @@
 namespace pipewright {
 
 std::vector<const Command*> commands() {
-  return {&kRun,        &kSweep,     &kWatch,    &kCheck,     &kSchedule, &kSimulate,
-          &kSynthesize, &kStability, &kProfile,  &kTable,     &kPlot,     &kReport,
-          &kExport,     &kCompare,   &kTimeline, &kFetch,     &kList,     &kDescribe,
-          &kSchema,     &kNew,       &kDoctor,   &kCompletion};
+  return {&kRun,        &kSweep,     &kWatch,   &kCheck,    &kSchedule,  &kSimulate,
+          &kSynthesize, &kStability, &kProfile, &kTable,    &kClaims,    &kPlot,
+          &kReport,     &kExport,    &kCompare, &kTimeline, &kFetch,     &kList,
+          &kDescribe,   &kSchema,    &kNew,     &kDoctor,   &kCompletion};
 }
 
 namespace {

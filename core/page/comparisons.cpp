@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/base/text.h"
-#include "core/tables/moments.h"
+#include "core/tables/mean_difference.h"
 #include "core/tables/published.h"
 #include "core/tables/run_keys.h"
 

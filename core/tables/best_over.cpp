@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/base/text.h"
-#include "core/tables/moments.h"
+#include "core/tables/mean_difference.h"
 #include "core/tables/run_keys.h"
 
 namespace pipewright {

@@ -2,6 +2,7 @@
 #include "core/tables/claims.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/base/error.h"
 #include "core/base/wording.h"
@@ -12,6 +13,8 @@ namespace pipewright {
 namespace {
 
 constexpr const char* kExample = "[{scheme.name: pipedream}, {scheme.name: gpipe}]";
+constexpr std::array kConditions{"less",     "close",  "diverges",
+                                 "finishes", "learns", "learns_nothing"};
 
 /// One group: a mapping of keys to values. Records a problem and returns an empty one if it is
 /// something else.
@@ -60,7 +63,9 @@ Claim read_claim(Options& options, const std::string& name, Problems& problems) 
               .less = {},
               .close = {},
               .diverges = {},
-              .finishes = {}};
+              .finishes = {},
+              .learns = {},
+              .learns_nothing = {}};
   claim.say = options.required_text("say", "The claim in one sentence, as it is printed.");
   claim.metric.name = options.text("metric", "", "What is compared; default: table.metric.");
   claim.metric.place = options.where("metric");
@@ -82,16 +87,35 @@ Claim read_claim(Options& options, const std::string& name, Problems& problems) 
                                problems);
   claim.finishes = read_groups(options, name, "finishes", 1,
                                "Groups of runs all of which are trained to their end.", problems);
+  claim.learns = read_groups(options, name, "learns", 1,
+                             "Groups of runs all of which are trained to their end and learn: the "
+                             "metric is as good as `floor` or better.",
+                             problems);
+  claim.learns_nothing =
+      read_groups(options, name, "learns_nothing", 1,
+                  "Groups of runs none of which learns: each diverges, or its metric is worse than "
+                  "`floor`.",
+                  problems);
+  claim.floor = options.number("floor", 0,
+                               "With learns and learns_nothing: the metric from which on a run has "
+                               "learned, in its own unit; of accuracies 0.3 is 30 %.",
+                               kNotNegative);
   const auto given = [&](const char* option) { return options.given(option); };
-  if (!given("less") && !given("close") && !given("diverges") && !given("finishes"))
-    options.problem("less", concat("is missing, and so are close, diverges and finishes; a claim "
-                                   "needs a condition, such as less: ",
+  if (std::ranges::none_of(kConditions, given))
+    options.problem("less", concat("is missing, and so are close, diverges, finishes, learns and "
+                                   "learns_nothing; a claim needs a condition, such as less: ",
                                    std::string_view(kExample)));
   if (given("close") && claim.within <= 0)
     options.problem("within",
                     "is missing; close needs the difference that does not matter, such "
                     "as 0.01");
   if (given("within") && !given("close")) options.problem("within", "needs close");
+  const bool learning = given("learns") || given("learns_nothing");
+  if (learning && !given("floor"))
+    options.problem("floor",
+                    "is missing; learns and learns_nothing need the metric from which on a run has "
+                    "learned, such as 0.3");
+  if (given("floor") && !learning) options.problem("floor", "needs learns or learns_nothing");
   return claim;
 }
 
@@ -125,6 +149,13 @@ bool ClaimGroup::has(const RunRecord& run) const {
       values, [&](const auto& pair) { return key_text(run, pair.first.name) == pair.second; });
 }
 
+std::vector<const ClaimGroup*> Claim::groups() const {
+  std::vector<const ClaimGroup*> all;
+  for (const auto* of_condition : {&less, &close, &diverges, &finishes, &learns, &learns_nothing})
+    for (const ClaimGroup& group : *of_condition) all.push_back(&group);
+  return all;
+}
+
 std::vector<Claim> read_claims(const Value& document) {
   const Value* given = document.find("claims");
   if (given == nullptr || given->is(Value::Kind::Null)) return {};
@@ -149,13 +180,12 @@ void check_claims(const std::vector<Claim>& claims, const std::vector<RunRecord>
   const auto labelled = [](const RunRecord& run) { return !run.label.empty(); };
   const bool labels = std::ranges::any_of(runs, labelled);
   for (const Claim& claim : claims)
-    for (const auto* groups : {&claim.less, &claim.close, &claim.diverges, &claim.finishes})
-      for (const ClaimGroup& group : *groups)
-        for (const auto& [key, text] : group.values) {
-          check_key(key, group.option.c_str(), runs, problems);
-          const bool judged = key.name == "label" ? labels : key.name != "train.seed";
-          if (judged) check_value(key, text, group, runs, problems);
-        }
+    for (const ClaimGroup* group : claim.groups())
+      for (const auto& [key, text] : group->values) {
+        check_key(key, group->option.c_str(), runs, problems);
+        const bool judged = key.name == "label" ? labels : key.name != "train.seed";
+        if (judged) check_value(key, text, *group, runs, problems);
+      }
 }
 
 std::vector<OptionInfo> claim_options() {

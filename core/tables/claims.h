@@ -38,6 +38,12 @@ struct Claim {
   double within = 0;                 ///< in the metric's own unit; of accuracies 0.01 is one point
   std::vector<ClaimGroup> diverges;  ///< all runs end in a loss or weight that is not finite
   std::vector<ClaimGroup> finishes;  ///< all runs are done
+  std::vector<ClaimGroup> learns;    ///< all runs are done, and the metric is as good as `floor`
+  std::vector<ClaimGroup> learns_nothing;  ///< no run is: each diverges or ends worse than `floor`
+  double floor = 0;                        ///< in the metric's own unit
+
+  /// The groups of all conditions.
+  std::vector<const ClaimGroup*> groups() const;
 };
 
 /// Reads `document.claims` (none without one). Throws Error{Experiment} with all problems.

@@ -11,7 +11,7 @@
 #include "core/base/error.h"
 #include "core/statistics/tests.h"
 #include "core/tables/default_layout.h"
-#include "core/tables/moments.h"
+#include "core/tables/mean_difference.h"
 #include "core/tables/probe_metrics.h"
 #include "core/tables/published.h"
 #include "core/tables/run_keys.h"
@@ -135,7 +135,11 @@ std::vector<LinePoint> published_points(const Line& line, const PlotPublished& w
 
 /// The axis of x. Records problems with a key's values.
 Axis axis_of(const PlotSpec& spec, const std::vector<RunRecord>& runs, Problems& problems) {
-  if (spec.over_key()) return key_axis(spec.x, "plot.x", spec.log_x, runs, problems);
+  if (spec.over_key()) {
+    Axis axis = key_axis(spec.x, "plot.x", spec.log_x, runs, problems);
+    if (!spec.x_title.empty()) axis.label = spec.x_title;
+    return axis;
+  }
   Axis axis{.label = spec.x.name, .log = spec.log_x, .names = {}};
   const bool epochs = spec.x.name == "epoch";
   if (!spec.hardware.empty() && epochs)

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "core/base/error.h"
-#include "core/tables/moments.h"
+#include "core/tables/mean_difference.h"
 #include "core/tables/probe_metrics.h"
 #include "core/tables/run_keys.h"
 

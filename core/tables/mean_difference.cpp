@@ -5,10 +5,9 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
-
-#include "core/tables/moments.h"
 
 namespace pipewright {
 namespace {
@@ -88,6 +87,21 @@ Comparison compared(const MeanDifference& difference, const std::vector<double>&
 
 }  // namespace
 
+double Moments::std() const {
+  return std::sqrt(variance);
+}
+
+Moments moments_of(std::span<const double> values) {
+  Moments m{.count = static_cast<double>(values.size()), .mean = kNoNumber, .variance = kNoNumber};
+  if (values.empty()) return m;
+  m.mean = std::accumulate(values.begin(), values.end(), 0.) / m.count;
+  if (values.size() < 2) return m;
+  double squares = 0;
+  for (const double value : values) squares += (value - m.mean) * (value - m.mean);
+  m.variance = squares / (m.count - 1);
+  return m;
+}
+
 Interval Comparison::interval(double confidence) const {
   if (!constant) return interval_of(difference, confidence);
   return {difference.mean - resolution, difference.mean + resolution};
@@ -102,6 +116,14 @@ double Comparison::p_of_margin(double margin) const {
   if (!constant) return equivalence_p(difference, margin);
   const auto [low, high] = interval(0.95);
   return -margin < low && high < margin ? 0 : 1;
+}
+
+double Comparison::p_beyond(double margin) const {
+  const auto [low, high] = interval(0.95);
+  if (constant) return low > margin || high < -margin ? 0 : 1;
+  MeanDifference excess = difference;
+  excess.mean = std::abs(difference.mean) - margin;
+  return excess.mean > 0 ? two_sided_p(excess) : 1;
 }
 
 std::optional<Comparison> compare_means(const SeededValues& a, const SeededValues& b,

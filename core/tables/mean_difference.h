@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,18 @@
 #include "core/statistics/tests.h"
 
 namespace pipewright {
+
+/// Mean and standard deviation, computed in the same way for all tables and pictures.
+struct Moments {
+  double count = 0;
+  double mean = 0;      ///< kNoNumber without values
+  double variance = 0;  ///< sample variance (n − 1); kNoNumber with fewer than two values
+
+  double std() const;
+};
+
+/// The moments of values, summed in the given order, so that the bits depend on nothing else.
+Moments moments_of(std::span<const double> values);
 
 /// Results of runs and the seed of each. Unknown seeds are all the same text, such as "".
 struct SeededValues {
@@ -39,6 +52,10 @@ struct Comparison {
   double p() const;
   /// equivalence_p(), or 0 or 1 if the differences are constant.
   double p_of_margin(double margin) const;
+  /// The two-sided p of a difference as far beyond ±margin, if the true one is at most the margin
+  /// in magnitude: at 0.05 it decides as the 95 % interval does. 0 or 1 if the differences are
+  /// constant.
+  double p_beyond(double margin) const;
 };
 
 /// Compares finite values. If at least three seeds are in both groups, and none occurs twice in

@@ -113,6 +113,8 @@ void read_axes(Options& options, PlotSpec& spec) {
                     "pipeline.stages; or, where y is a probe, minibatch or stage. Where neither x "
                     "nor lines are given and the sweep varies stages, they are x.");
   spec.x_is_free = !options.given("x");
+  spec.x_title =
+      options.text("x_title", "", "What stands below the axis where x is a key; default: the key.");
   const TableKey y =
       read_key(options, "y", kAccuracy,
                "A column of epochs.csv, or probe.<probe>.<quantity>; of a map, a dotted key.");

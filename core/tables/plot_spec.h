@@ -39,9 +39,10 @@ struct PlotSpec {
   PlotKind kind = PlotKind::Lines;
   std::vector<TableKey> pictures;  ///< one picture per combination of values; empty: one picture
   std::vector<TableKey> lines;     ///< one line per combination of values; empty: laid_out()
-  TableKey x;       ///< epoch, minibatch, stage (of a probe's values), or a key of runs
-  TableKey y;       ///< of a map: a key of runs
-  TableKey metric;  ///< what lines draw over x, and the colours of a map
+  TableKey x;           ///< epoch, minibatch, stage (of a probe's values), or a key of runs
+  std::string x_title;  ///< what stands below the axis of x; "": its name
+  TableKey y;           ///< of a map: a key of runs
+  TableKey metric;      ///< what lines draw over x, and the colours of a map
   const char* metric_option = "plot.y";  ///< the option that named it
   std::string epoch;                     ///< "last" or "best": the value of a run that is one point
   PlotInterval interval = PlotInterval::Deviation;

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/tables/moments.h"
+#include "core/tables/mean_difference.h"
 
 namespace pipewright {
 namespace {

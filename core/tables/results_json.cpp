@@ -40,6 +40,7 @@ Value cell_value(const Table& table, const std::vector<std::string>& row, const 
                             {"interrupted", Value::of(cell.interrupted)},
                             {"running", Value::of(cell.running)},
                             {"without", Value::of(cell.without)}});
+  if (cell.learned) value.at_or_add("learned") = Value::of(*cell.learned);
   if (!cell.chosen.empty()) value.at_or_add("chosen") = Value::of(cell.chosen);
   if (cell.published) value.at_or_add("published") = Value::of(cell.published->text);
   return value;
@@ -61,6 +62,7 @@ Value ending_value(const ClaimTest& test) {
                      {"of", Value::of(test.of)},
                      {"n", whole(test.runs_of)},
                      {"hits", whole(test.hits)},
+                     {"floor", Value::of(test.floor)},
                      {"interval", listed_values<double>({test.interval.low, test.interval.high})},
                      {"interval_kind", Value::of(test.interval_kind)},
                      {"level", Value::of(test.confidence)}});

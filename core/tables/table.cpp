@@ -14,7 +14,7 @@
 #include "core/base/wording.h"
 #include "core/tables/best_over.h"
 #include "core/tables/default_layout.h"
-#include "core/tables/moments.h"
+#include "core/tables/mean_difference.h"
 #include "core/tables/probe_metrics.h"
 #include "core/tables/published.h"
 #include "core/tables/run_keys.h"
@@ -52,6 +52,7 @@ std::size_t index_of(std::vector<Name>& names, const Name& name) {
 }
 
 void count(const RunRecord& run, const TableSpec& spec, TableCell& cell) {
+  if (spec.floor && !cell.learned) cell.learned = 0;
   if (run.state == "done" || is_modelled(spec.metric.name)) {
     const std::optional<double> value = metric_of(run, spec.metric.name, spec.epoch);
     if (!value) {
@@ -60,6 +61,7 @@ void count(const RunRecord& run, const TableSpec& spec, TableCell& cell) {
     }
     cell.values.push_back(*value);
     cell.seeds.push_back(key_text(run, kSeed));
+    if (spec.floor) *cell.learned += reaches(*value, *spec.floor, spec.metric.name) ? 1 : 0;
   } else if (run.state == "missing") {
     ++cell.missing;
   } else if (run.state == "interrupted") {
@@ -68,6 +70,9 @@ void count(const RunRecord& run, const TableSpec& spec, TableCell& cell) {
     ++cell.running;
   } else {
     ++cell.failed;
+    if (!spec.failed_as) return;
+    cell.values.push_back(*spec.failed_as);
+    cell.seeds.push_back(key_text(run, kSeed));
   }
 }
 
@@ -295,7 +300,7 @@ std::string caption_of(const Table& table, const TableSpec& spec, std::size_t ru
   const auto add = [&](int number, const char* what) {
     if (number > 0) text += concat(", ", number, " ", what);
   };
-  add(all.failed, "failed");
+  add(all.failed, spec.failed_as ? "failed and counted" : "failed");
   add(all.missing, "missing");
   add(all.interrupted, "interrupted");
   add(all.running, "running");

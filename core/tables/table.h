@@ -28,7 +28,8 @@ struct TableCell {
   std::vector<std::string> seeds;  ///< train.seed of each of them; "–" if unknown
   std::vector<std::size_t> runs;   ///< indices into the records
   int failed = 0, missing = 0, interrupted = 0, running = 0;
-  int without = 0;  ///< runs that are done but lack the metric
+  int without = 0;             ///< runs that are done but lack the metric
+  std::optional<int> learned;  ///< runs that have come to TableSpec::floor, where there is one
   std::optional<PublishedNumber> published;
   std::string chosen;  ///< the value of TableSpec::best_over; "" without one
 

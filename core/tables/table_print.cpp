@@ -75,9 +75,13 @@ std::string cell_text(const Table& table, const TableCell& cell, Escaped escaped
     if (cell.values.size() > 1 && std::isfinite(cell.std()))
       text += concat(" ± ", fixed(shown(table, cell.std()), decimals));
     // The mean of the runs that survived must not pass for one of all runs.
+    const bool left_out = cell.failed > 0 && cell.values.size() < cell.runs.size();
     if (cell.failed > 0) parts.push_back(concat(cell.failed, " of ", cell.runs.size(), " failed"));
-    parts.push_back(concat(cell.failed > 0 ? "without them " : "", text, " (", cell.values.size(),
-                           ")", cell.chosen.empty() ? "" : concat(" at ", escaped(cell.chosen))));
+    parts.push_back(concat(cell.failed == 0 ? ""
+                           : left_out       ? "without them "
+                                            : "with them ",
+                           text, " (", cell.values.size(), ")",
+                           cell.chosen.empty() ? "" : concat(" at ", escaped(cell.chosen))));
   } else {
     add(cell.failed, "failed");
   }
@@ -85,6 +89,7 @@ std::string cell_text(const Table& table, const TableCell& cell, Escaped escaped
   add(cell.interrupted, "interrupted");
   add(cell.running, "running");
   add(cell.without, concat("without ", escaped(table.metric)));
+  if (cell.learned) parts.push_back(concat(*cell.learned, " of ", cell.runs.size(), " learned"));
   std::string text = join(parts, ", ");
   if (cell.published) text += "; " + published_text(table, cell, escaped);
   return text;

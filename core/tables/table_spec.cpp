@@ -69,6 +69,18 @@ TableSpec read_table(Options& options) {
       "that is measured on samples, otherwise by accuracy or loss. A sweep of loader.validation: "
       "[200, 0] chooses on 200 held-out samples and shows test results.");
   if (!best_over.empty()) spec.best_over = {best_over, options.where("best_over")};
+  const auto optional_number = [&](const char* name, const char* help) {
+    const double value = options.number(name, 0, help, kNotNegative);
+    return options.given(name) ? std::optional(value) : std::nullopt;
+  };
+  spec.failed_as = optional_number(
+      "failed_as",
+      "The metric that a run counts with that failed or diverged, such as the accuracy of chance, "
+      "0.1. Without it such a run is counted and has no number.");
+  spec.floor = optional_number(
+      "floor",
+      "The metric from which on a run has learned, in its own unit: each cell says how many of its "
+      "runs have. A run that failed or diverged has not.");
   spec.hardware = options.path(
       "hardware", "",
       "A description of hardware. Every run is simulated on it, which gives the metrics "

@@ -41,7 +41,9 @@ struct TableSpec {
   std::string chosen_by;              ///< metric of held-out samples that best_over goes by
   std::filesystem::path hardware;     ///< description on which runs are modelled; empty: none
   std::optional<TablePublished> published;
-  bool labelled = false;  ///< the sweep gives its runs labels of their own
+  bool labelled = false;            ///< the sweep gives its runs labels of their own
+  std::optional<double> failed_as;  ///< the metric that a failed or diverged run counts with
+  std::optional<double> floor;      ///< the metric from which on a run has learned
 };
 
 /// Reads an option that is one key or a list of keys.

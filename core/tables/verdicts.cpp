@@ -13,7 +13,6 @@
 #include "core/base/markup.h"
 #include "core/base/wording.h"
 #include "core/tables/mean_difference.h"
-#include "core/tables/moments.h"
 #include "core/tables/probe_metrics.h"
 #include "core/tables/run_keys.h"
 
@@ -37,6 +36,7 @@ struct Finding {
 /// The metric of a claim and how it is shown.
 struct Shown {
   std::string metric, epoch;
+  std::optional<double> failed_as = std::nullopt;  ///< of comparisons of means
 
   std::string text(double value) const {
     return printed(value, is_share(metric) ? "%.2f" : "%.4g");
@@ -52,15 +52,18 @@ struct Shown {
   }
 };
 
+/// `failed_as`: what runs count with that have failed; none: they have no number.
 MeasuredGroup gathered(const ClaimGroup& group, const Shown& shown,
-                       const std::vector<RunRecord>& runs) {
+                       const std::vector<RunRecord>& runs,
+                       std::optional<double> failed_as = std::nullopt) {
   MeasuredGroup all{.name = group.name(), .measured = {}};
   for (const RunRecord& run : runs) {
     if (!group.has(run)) continue;
     ++all.runs;
     all.done += run.done() ? 1 : 0;
     all.diverged += run.diverged() ? 1 : 0;
-    if (const auto value = metric_of(run, shown.metric, shown.epoch)) {
+    const std::optional<double> measured = metric_of(run, shown.metric, shown.epoch);
+    if (const auto value = measured || run.state != "failed" ? measured : failed_as) {
       all.measured.values.push_back(*value);
       all.measured.seeds.push_back(key_text(run, "train.seed"));
     }
@@ -241,28 +244,46 @@ Finding is_close(const MeasuredGroup& a, const MeasuredGroup& b, double within,
   const Comparison& of = *both.comparison;
   std::string why = concat(difference_text(a, b, of, 1 - 2 * kLevel, shown), ", where ±",
                            shown.margin(within), " counts as close");
-  const auto [low, high] = of.interval(kConfidence);
-  const double p = test.p = of.p_of_margin(within);
-  if (low > within || high < -within) return {Outcome::NotHeld, why, std::nullopt, {}, test};
-  if (!of.constant) why += concat(", p ", p_text(p));
-  return {Outcome::NotShown, why, p, Outcome::Held, test};
+  // One of "within" and "beyond" is false. The p is of the one that the mean speaks for.
+  const bool beyond = std::abs(of.difference.mean) > within;
+  test.p = beyond ? of.p_beyond(within) : of.p_of_margin(within);
+  if (!of.constant) why += concat(", p ", p_text(test.p), beyond ? " of lying beyond" : "");
+  return {Outcome::NotShown, why, test.p, beyond ? Outcome::NotHeld : Outcome::Held, test};
 }
 
-/// Whether all runs diverge, or finish. Fewer than three show neither.
-Finding ends(const MeasuredGroup& group, bool diverging) {
+/// Of the runs of a group, how many end as claimed, and how many otherwise; the rest have not
+/// ended.
+struct Ends {
+  std::string kind;  ///< the condition
+  int wanted = 0, against = 0;
+  std::string words;  ///< "diverged"
+  double floor = kNoNumber;
+};
+
+/// How many runs of the group have learned, and how many have not, by the metric.
+Ends learning_ends(const MeasuredGroup& group, bool learning, double floor, const Shown& shown) {
+  const auto learned = static_cast<int>(std::ranges::count_if(
+      group.measured.values, [&](double value) { return reaches(value, floor, shown.metric); }));
+  const int others = static_cast<int>(group.measured.values.size()) - learned + group.diverged;
+  const std::string words = concat(" the ", shown.metric, " ", shown.margin(floor));
+  if (learning) return {"learns", learned, others, "reached" + words, floor};
+  return {"learns_nothing", others, learned, "did not reach" + words, floor};
+}
+
+/// Whether all runs of the group end as claimed. Fewer than three do not show it.
+Finding ends(const MeasuredGroup& group, const Ends& how) {
   constexpr int kFewest = 3;
-  const int wanted = diverging ? group.diverged : group.done;
-  const int against = diverging ? group.done : group.diverged;
-  const Outcome outcome = against > 0                                     ? Outcome::NotHeld
-                          : wanted == group.runs && group.runs >= kFewest ? Outcome::Held
-                                                                          : Outcome::NotShown;
-  std::string why = concat(wanted, " of ", counted(group.runs, "run"), " of ", group.name,
-                           diverging ? " diverged" : " done");
-  ClaimTest test{.kind = diverging ? "diverges" : "finishes",
+  const Outcome outcome = how.against > 0                                     ? Outcome::NotHeld
+                          : how.wanted == group.runs && group.runs >= kFewest ? Outcome::Held
+                                                                              : Outcome::NotShown;
+  std::string why =
+      concat(how.wanted, " of ", counted(group.runs, "run"), " of ", group.name, " ", how.words);
+  ClaimTest test{.kind = how.kind,
                  .of = group.name,
                  .runs_of = static_cast<std::size_t>(group.runs),
-                 .hits = static_cast<std::size_t>(wanted)};
-  if (wanted + against == group.runs) {  // all have ended
+                 .hits = static_cast<std::size_t>(how.wanted),
+                 .floor = how.floor};
+  if (how.wanted + how.against == group.runs) {  // all have ended
     const auto [low, high] = test.interval =
         proportion_interval(test.hits, test.runs_of, kConfidence);
     test.compared = true;
@@ -276,20 +297,28 @@ Finding ends(const MeasuredGroup& group, bool diverging) {
 
 std::vector<Finding> findings(const Claim& claim, const Shown& shown,
                               const std::vector<RunRecord>& runs) {
-  const auto all_of = [&](const std::vector<ClaimGroup>& groups) {
+  const auto all_of = [&](const std::vector<ClaimGroup>& groups,
+                          std::optional<double> failed_as = std::nullopt) {
     std::vector<MeasuredGroup> all;
-    for (const ClaimGroup& group : groups) all.push_back(gathered(group, shown, runs));
+    for (const ClaimGroup& group : groups) all.push_back(gathered(group, shown, runs, failed_as));
     return all;
   };
   std::vector<Finding> found;
-  const std::vector<MeasuredGroup> less = all_of(claim.less), close = all_of(claim.close);
+  const std::vector<MeasuredGroup> less = all_of(claim.less, shown.failed_as),
+                                   close = all_of(claim.close, shown.failed_as);
   for (std::size_t i = 1; i < less.size(); ++i)
     found.push_back(is_less(less[i - 1], less[i], shown));
   for (std::size_t i = 0; i < close.size(); ++i)
     for (std::size_t j = i + 1; j < close.size(); ++j)
       found.push_back(is_close(close[i], close[j], claim.within, shown));
-  for (const MeasuredGroup& group : all_of(claim.diverges)) found.push_back(ends(group, true));
-  for (const MeasuredGroup& group : all_of(claim.finishes)) found.push_back(ends(group, false));
+  for (const MeasuredGroup& group : all_of(claim.diverges))
+    found.push_back(ends(group, {"diverges", group.diverged, group.done, "diverged"}));
+  for (const MeasuredGroup& group : all_of(claim.finishes))
+    found.push_back(ends(group, {"finishes", group.done, group.diverged, "done"}));
+  for (const MeasuredGroup& group : all_of(claim.learns))
+    found.push_back(ends(group, learning_ends(group, true, claim.floor, shown)));
+  for (const MeasuredGroup& group : all_of(claim.learns_nothing))
+    found.push_back(ends(group, learning_ends(group, false, claim.floor, shown)));
   return found;
 }
 
@@ -356,8 +385,7 @@ Verdict verdict_of(const Claim& claim, const std::vector<Finding>& found) {
 void check_claim(const Claim& claim, const std::vector<RunRecord>& runs, Problems& problems) {
   const std::string option = concat(claim.option, ".metric");
   if (!claim.metric.name.empty()) check_metric(claim.metric, option.c_str(), runs, problems);
-  for (const auto* groups : {&claim.less, &claim.close, &claim.diverges, &claim.finishes})
-    for (const ClaimGroup& group : *groups) check_present(group, runs, problems);
+  for (const ClaimGroup* group : claim.groups()) check_present(*group, runs, problems);
   for (const auto* groups : {&claim.less, &claim.close})
     for (const ClaimGroup& group : *groups) check_alike(group, runs, problems);
   constexpr std::size_t kMostComparisons = 10'000;
@@ -408,7 +436,9 @@ std::vector<Verdict> judge(const std::vector<Claim>& claims, const TableSpec& ta
   const std::vector<RunRecord> with_probes = probe_columns_added(records, metrics);
   const std::vector<RunRecord>& runs = with_probes.empty() ? records : with_probes;
   const auto shown_of = [&](const Claim& claim) {
-    return Shown{claim.metric.name.empty() ? table.metric.name : claim.metric.name, table.epoch};
+    const bool other = !claim.metric.name.empty() && claim.metric.name != table.metric.name;
+    return Shown{other ? claim.metric.name : table.metric.name, table.epoch,
+                 other ? std::nullopt : table.failed_as};
   };
   Problems problems;
   check_claims(claims, runs, problems);

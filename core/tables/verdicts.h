@@ -17,27 +17,26 @@ namespace pipewright {
 
 /// Means are compared by compare_means(). `less` is decided by the two-sided test of their
 /// difference, `close` by two one-sided tests; p values are corrected by Holm's method over all
-/// comparisons of all claims, at 5 %. `diverges` and `finishes` need three runs.
+/// comparisons of all claims, at 5 %. Conditions on how runs end need three runs.
 enum class Outcome : std::uint8_t {
   Held,     ///< less: a significant difference on the claimed side; close: significantly within
-  NotHeld,  ///< less: a significant one on the other side; close: the 95 % interval is beyond
-            ///< ±within
+  NotHeld,  ///< less: a significant one on the other side; close: significantly beyond ±within
   NotShown  ///< anything else; also where runs of a comparison are not done, or fewer than three
 };
 
 /// What one condition of a claim found. Numbers are in the metric's own unit (accuracies are
 /// shares); kNoNumber stands for one that is not known.
 struct ClaimTest {
-  std::string kind;    ///< less, close, diverges, finishes, or against of compare_groups()
-  std::string metric;  ///< what was compared; "" of diverges and finishes
+  std::string kind;    ///< the condition: less, close, diverges …, or against of compare_groups()
+  std::string metric;  ///< what was compared; "" of conditions on how runs end
   std::string of;      ///< name of the group of which `minus` is subtracted, or of the only one
   std::string minus;
   Outcome outcome = Outcome::NotShown;
   std::string why;
   bool compared = false;  ///< all runs were there, so that the numbers below are known
   bool paired = false;
-  std::size_t runs_of = 0, runs_minus = 0;  ///< that were compared; of diverges, finishes: all
-  std::size_t hits = 0;                     ///< runs that diverged, or finished
+  std::size_t runs_of = 0, runs_minus = 0;  ///< that were compared; of how runs end: all
+  std::size_t hits = 0;                     ///< runs that end as claimed
   double mean_of = kNoNumber, mean_minus = kNoNumber, effect = kNoNumber;
   Interval interval{kNoNumber, kNoNumber};  ///< of the effect, or of the share of all such runs
   std::string interval_kind;  ///< "paired t", "Welch t", "resolution", "Clopper-Pearson"
@@ -46,7 +45,10 @@ struct ClaimTest {
   double correlation = kNoNumber;
   std::size_t wins = 0, ties = 0, losses = 0;  ///< pairs in which `of` has more, as much, less
   double within = kNoNumber;                   ///< the margin of close
-  double p = kNoNumber;           ///< of less: two-sided t; of close: two one-sided t tests
+  double floor = kNoNumber;                    ///< of learns and learns_nothing
+  /// Of less: two-sided t. Of close: two one-sided t tests that the effect is within the margin,
+  /// or, where it is not, the two-sided t test of its distance beyond it.
+  double p = kNoNumber;
   double p_adjusted = kNoNumber;  ///< by Holm's method over all comparisons of all claims
   double p_signs = kNoNumber;     ///< exact, of at most 20 pairs
   /// The effect that a two-sided paired t test finds with a probability of 80 %, at 5 %, and at 5 %

@@ -32,6 +32,7 @@
 #include "core/sweep/sweep_plan.h"
 #include "core/system/terminal.h"
 #include "core/tables/claims.h"
+#include "core/tables/pilot.h"
 #include "core/tables/plot_spec.h"
 #include "core/tables/table_spec.h"
 #include "core/training/assembly.h"
@@ -237,7 +238,18 @@ void print_duration(const SweepDuration& duration) {
           short_text(duration.operations()).c_str());
 }
 
-void check_all_of(const Value& document, const Problems& faults) {
+/// What the rows of a pilot say about the claims.
+void print_pilot(const Value& document, const std::vector<RunRecord>& planned,
+                 const std::filesystem::path& pilot) {
+  const std::string text = pilot_text(read_claims(document), read_table_spec(document), planned,
+                                      read_result_rows(pilot));
+  print("\nWhat the planned seeds can show, by the pilot's rows:\n%s",
+        text.empty() ? "no claim compares means\n" : text.c_str());
+}
+
+/// `pilot`: rows of results; "" without.
+void check_all_of(const Value& document, const Problems& faults,
+                  const std::filesystem::path& pilot) {
   check({[&] { faults.throw_if_any(); }, [&] { check_hardware(document); },
          [&] { read_table_spec(document); }, [&] { read_plot_spec(document); },
          [&] { read_claims(document); }});
@@ -273,6 +285,7 @@ void check_all_of(const Value& document, const Problems& faults) {
   if (!rules.empty()) print("\nnote: %s\n", edges_remark({rules.begin(), rules.end()}).c_str());
   if (const std::string few = few_runs_remark(document, records); !few.empty())
     print("\nnote: %s\n", few.c_str());
+  if (!pilot.empty()) print_pilot(document, records, pilot);
 }
 
 int run_check(const std::vector<std::string>& arguments) {
@@ -286,12 +299,16 @@ int run_check(const std::vector<std::string>& arguments) {
       "runs find it.");
   line.experiment(false);
   line.point();
+  line.option(
+      "pilot", "ROWS",
+      "rows of results of a pilot with other seeds: print for each claim of the sweep which "
+      "effect its seeds can find, and warn where none could show it");
   if (!line.parse(arguments)) return 0;
   const ExperimentArguments given = line.experiment_arguments();
   Problems faults;
   if (given.point.empty()) {
     const Value document = given.document(faults);
-    document.find("sweep") != nullptr ? check_all_of(document, faults)
+    document.find("sweep") != nullptr ? check_all_of(document, faults, line.text("pilot"))
                                       : check_one(document, "", faults);
     return 0;
   }
@@ -302,7 +319,7 @@ int run_check(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kCheck{"check", "check FILE [--set key=value]… [--profile P]",
+const Command kCheck{"check", "check FILE [--set key=value]… [--profile P] [--pilot ROWS]",
                      "validate an experiment without training it", run_check};
 
 }  // namespace pipewright

@@ -139,6 +139,50 @@ TEST_F(ExperimentClaims, DivergingIsAClaimOfItsOwn) {
       "pipedream done (95 %: 0 to 71 % of all such runs)");
 }
 
+/// A run that diverged, or ended at chance, has not learned; one that is missing decides nothing.
+TEST_F(ExperimentClaims, LearningIsReachingTheFloor) {
+  add("gpipe", {"0.80", "0.70", "0.3"});
+  add("pipedream", {"nan", "0.1", "0.29"});
+  add("pipemare", {"0.1", "0.1", ""});
+  const auto outcome = [&](const char* condition, const char* scheme, const char* more) {
+    return verdict(concat(std::string_view(condition), ": [{scheme.name: ",
+                          std::string_view(scheme), "}], ", std::string_view(more)))
+        .outcome;
+  };
+  EXPECT_EQ(outcome("learns", "gpipe", "floor: 0.3"), Outcome::Held);
+  EXPECT_EQ(outcome("learns", "gpipe", "floor: 0.31"), Outcome::NotHeld);
+  EXPECT_EQ(outcome("learns_nothing", "gpipe", "floor: 0.31"), Outcome::NotHeld);
+  EXPECT_EQ(outcome("learns_nothing", "pipedream", "floor: 0.3"), Outcome::Held);
+  EXPECT_EQ(outcome("learns", "pipedream", "floor: 0.3"), Outcome::NotHeld);
+  EXPECT_EQ(outcome("learns_nothing", "pipemare", "floor: 0.3"), Outcome::NotShown);
+  // Of a loss, less is better; all of these runs have 0.5.
+  EXPECT_EQ(outcome("learns", "gpipe", "metric: train_loss, floor: 0.5"), Outcome::Held);
+  EXPECT_EQ(outcome("learns_nothing", "gpipe", "metric: train_loss, floor: 0.4"), Outcome::Held);
+  const Verdict both = verdict(
+      "learns: [{scheme.name: gpipe}], learns_nothing: [{scheme.name: pipedream}], floor: 0.3");
+  EXPECT_EQ(both.outcome, Outcome::Held);
+  EXPECT_EQ(both.why,
+            "3 of 3 runs of gpipe reached the test_accuracy 30 (95 %: 29 to 100 % of all such "
+            "runs); 3 of 3 runs of pipedream did not reach the test_accuracy 30 (95 %: 29 to 100 % "
+            "of all such runs)");
+}
+
+/// Alone the difference is beyond the margin with p = 0.04, beside another comparison it is not.
+TEST_F(ExperimentClaims, LyingBeyondTheMarginIsCorrectedWithAllComparisons) {
+  add("gpipe", {"0.80", "0.70", "0.90"});
+  add("far", {"0.70", "0.59", "0.78"});  // differences 0.10, 0.11, 0.12
+  add("other", {"0.71", "0.79", "0.90"});
+  const std::string close =
+      "{say: a, close: [{scheme.name: gpipe}, {scheme.name: far}], within: 0.083}";
+  const double p = two_sided_p(paired_difference(std::vector{0.017, 0.027, 0.037}));
+  ASSERT_TRUE(p > 0.025 && p < 0.05) << p;
+  const auto alone = verdicts("[" + close + "]");
+  EXPECT_EQ(alone.at(0).outcome, Outcome::NotHeld);
+  EXPECT_NEAR(alone.at(0).tests.at(0).p, p, tolerance::kIntegral);
+  const std::string more = "{say: b, less: [{scheme.name: other}, {scheme.name: gpipe}]}";
+  EXPECT_EQ(verdicts("[" + close + ", " + more + "]").at(0).outcome, Outcome::NotShown);
+}
+
 TEST_F(ExperimentClaims, AnotherMetricThanTheTablesHasItsOwnUnit) {
   add("gpipe", {"0.80", "0.70", "0.90"});
   add("pipedream", {"0.70", "0.61", "0.79"});
@@ -149,7 +193,7 @@ TEST_F(ExperimentClaims, AnotherMetricThanTheTablesHasItsOwnUnit) {
 TEST_F(ExperimentClaims, OfNoRunNothingIsShown) {
   add("gpipe", {"0.80", "0.70", "0.90"});
   add("pipedream", {"0.70", "0.61", "0.79"}, 4);
-  for (const char* kind : {"diverges", "finishes"}) {
+  for (const char* kind : {"diverges", "finishes", "floor: 0.3, learns"}) {
     const auto text = error_text([&] {
       verdict(concat(std::string_view(kind), ": [{scheme.name: gpipe, pipeline.stages: 4}]"));
     });
@@ -186,7 +230,9 @@ TEST_F(ExperimentClaims, FaultsAreErrorsWithPlaceAndSuggestion) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   };
   fails("{less: [{scheme.name: gpipe}, {scheme.name: pipedream}]}", "claims[0].say is missing");
-  fails("{say: x}", "claims[0].less is missing, and so are close, diverges and finishes");
+  fails(
+      "{say: x}",
+      "claims[0].less is missing, and so are close, diverges, finishes, learns and learns_nothing");
   fails("{say: x, less: [{scheme.name: gpipe}]}",
         "claims[0].less is a list; expected a list of at least 2 groups");
   fails("{say: x, less: [gpipe, pipedream]}", "claims[0].less[0] is 'gpipe'; expected keys and");
@@ -204,6 +250,10 @@ TEST_F(ExperimentClaims, FaultsAreErrorsWithPlaceAndSuggestion) {
   fails("{say: x, close: [{scheme.name: gpipe}, {scheme.name: pipedream}]}",
         "claims[0].within is missing; close needs the difference that does not matter");
   fails("{say: x, within: 1, diverges: [{scheme.name: gpipe}]}", "claims[0].within needs close");
+  fails("{say: x, learns: [{scheme.name: pipedream}]}",
+        "claims[0].floor is missing; learns and learns_nothing need the metric from which on");
+  fails("{say: x, floor: 1, diverges: [{scheme.name: pipedream}]}",
+        "claims[0].floor needs learns or learns_nothing");
   fails("{say: x, les: 1, diverges: [{scheme.name: gpipe}]}", "did you mean 'less'?");
 }
 

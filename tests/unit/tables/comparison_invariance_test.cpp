@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/tables/mean_difference.h"
-#include "core/tables/moments.h"
 #include "tests/unit/tolerances.h"
 
 namespace pipewright {

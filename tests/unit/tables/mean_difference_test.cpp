@@ -43,6 +43,19 @@ TEST(MeanDifference, OfOtherSeedsIsWelchs) {
   EXPECT_FALSE(compared->interval(0.95).contains(0));
 }
 
+/// With two degrees of freedom the two-sided p of t is 1 − t / √(t² + 2).
+TEST(MeanDifference, LiesBeyondAMarginWhereItsExcessIsSignificant) {
+  const std::vector<std::string> seeds{"1", "2", "3"};
+  const auto compared = compare_means({{10, 20, 30}, seeds}, {{12, 22.1, 31.9}, seeds});
+  ASSERT_TRUE(compared && compared->paired());  // differences of −2, −2.1 and −1.9
+  const double t = (2 - 1.5) / (0.1 / std::sqrt(3));
+  EXPECT_NEAR(compared->p_beyond(1.5), 1 - t / std::sqrt(t * t + 2), tolerance::kIntegral);
+  EXPECT_EQ(compared->p_beyond(2.5), 1);
+  const auto equal = compare_means({{0.5, 0.7, 0.6}, seeds}, {{0.1, 0.3, 0.2}, seeds});
+  EXPECT_EQ(equal->p_beyond(0.2), 0);  // accuracies are multiples of a tenth: 0.3 … 0.5
+  EXPECT_EQ(equal->p_beyond(0.35), 1);
+}
+
 TEST(MeanDifference, SeedsThatOccurTwicePairNothing) {
   EXPECT_FALSE(
       compare_means({{1, 9, 1, 9}, {"1", "2", "1", "2"}}, {{2, 10, 2, 10}, {"1", "2", "1", "2"}})

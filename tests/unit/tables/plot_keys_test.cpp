@@ -45,6 +45,10 @@ TEST_F(PlotsOverKeys, APointIsTheMeanOfARunsLastEpochAtTheKeysValue) {
       {at("gpipe", "0.1", 1, "0.5"), at("gpipe", "0.1", 2, "0.7"), at("gpipe", "0.01", 1, "0.4")});
   ASSERT_EQ(pictures.size(), 1u);
   EXPECT_EQ(pictures[0].x.label, "optimizer.lr");
+  const auto titled =
+      make_pictures(spec("{x: optimizer.lr, y: test_accuracy, lines: scheme.name, x_title: rate}"),
+                    {at("gpipe", "0.1", 1, "0.5")});
+  EXPECT_EQ(titled[0].x.label, "rate");
   const Curve& curve = pictures[0].curves.at(0);
   EXPECT_EQ(curve.name, "gpipe");
   ASSERT_EQ(curve.points.size(), 2u);

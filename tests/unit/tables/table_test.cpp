@@ -37,6 +37,22 @@ TEST_F(Tables, CellHoldsMeanAndSampleDeviationOfItsRuns) {
   EXPECT_TRUE(std::isnan(table.cells[0][1].std()));
 }
 
+/// What a study asks for: a run that diverged is at chance, and neither it nor one at chance
+/// learned.
+TEST_F(Tables, ARunThatFailedCountsAsTheTableSays) {
+  const std::vector<RunRecord> runs{cell("vgg", "PD", "0.90"), cell("vgg", "PD", "0.12"),
+                                    cell("vgg", "PD", "", "failed"),
+                                    cell("vgg", "PD", "", "missing")};
+  const Table table = make_table(spec_of("{failed_as: 0.1, floor: 0.3}"), runs);
+  const TableCell& only = table.cells[0][0];
+  EXPECT_EQ(only.values, (std::vector<double>{0.90, 0.12, 0.1}));
+  EXPECT_EQ(only.seeds.size(), 3u);
+  EXPECT_EQ(only.failed, 1);
+  EXPECT_EQ(only.learned, 1);
+  EXPECT_EQ(make_table(spec_of("{}"), runs).cells[0][0].learned, std::nullopt);
+  EXPECT_EQ(make_table(spec_of("{metric: train_loss, floor: 0.5}"), runs).cells[0][0].learned, 2);
+}
+
 TEST_F(Tables, RowsAndColumnsKeepTheOrderOfTheRuns) {
   const Table table =
       make_table(spec_of("{rows: model.name, columns: label}"),

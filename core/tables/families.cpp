@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tables/families.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/base/wording.h"
+#include "core/statistics/tests.h"
+#include "core/tables/verdicts.h"
+
+namespace pipewright {
+namespace {
+
+constexpr double kFamilyLevel = 0.05;
+
+/// What a mapping has under that key as a number; kNoNumber for null.
+double number_at(const Value& mapping, std::string_view key) {
+  const Value* found = mapping.find(key);
+  if (found == nullptr) return kNoNumber;
+  if (found->is(Value::Kind::Integer)) return static_cast<double>(found->integer);
+  return found->is(Value::Kind::Number) ? found->number : kNoNumber;
+}
+
+std::string text_at(const Value& mapping, std::string_view key) {
+  const Value* found = mapping.find(key);
+  return found != nullptr && found->is(Value::Kind::Text) ? found->text : std::string();
+}
+
+const std::vector<Value>& items_at(const Value& mapping, std::string_view key) {
+  const Value* found = mapping.find(key);
+  if (found == nullptr || !found->is(Value::Kind::Sequence))
+    throw Error(ErrorKind::Data, concat("has no list '", std::string(key),
+                                        "'; expected what `table --format json` prints"));
+  return found->items;
+}
+
+bool compares_means(const Value& test) {
+  const std::string kind = text_at(test, "kind");
+  return kind == "less" || kind == "close";
+}
+
+/// The decision on a comparison with that corrected p.
+Outcome outcome_of(const Value& test, double adjusted) {
+  if (adjusted > kFamilyLevel) return Outcome::NotShown;
+  const double effect = number_at(test, "effect");
+  if (text_at(test, "kind") == "close")
+    return std::abs(effect) > number_at(test, "within") ? Outcome::NotHeld : Outcome::Held;
+  if (effect < 0) return Outcome::NotHeld;
+  return number_at(test, "p_sign_flips") <= kFamilyLevel ? Outcome::Held : Outcome::NotShown;
+}
+
+/// The claims of a table that are of the family.
+std::vector<Value> members_of(const Value& table, const std::vector<std::string>& ids,
+                              std::vector<std::string>& found) {
+  std::vector<Value> members;
+  for (const Value& claim : items_at(table, "claims")) {
+    const std::string say = text_at(claim, "say");
+    const auto names = [&](const std::string& id) { return say.starts_with(id + ":"); };
+    const auto id = std::ranges::find_if(ids, names);
+    if (!ids.empty() && id == ids.end()) continue;
+    if (id != ids.end()) found.push_back(*id);
+    Value member = Value::mapping();
+    member.at_or_add("say") = Value::of(say);
+    member.at_or_add("tests") = Value::sequence(items_at(claim, "tests"));
+    members.push_back(std::move(member));
+  }
+  return members;
+}
+
+}  // namespace
+
+Value decided_together(const std::vector<Value>& tables, const std::vector<std::string>& ids) {
+  Value claims = Value::sequence();
+  std::vector<std::string> found;
+  for (std::size_t number = 0; number < tables.size(); ++number)
+    for (Value& member : members_of(tables[number], ids, found)) {
+      member.at_or_add("table") = Value::of(static_cast<std::int64_t>(number));
+      claims.items.push_back(std::move(member));
+    }
+  for (const std::string& id : ids)
+    if (std::ranges::count(found, id) == 0)
+      throw Error(ErrorKind::Experiment, concat("no claim of the tables begins with '", id, ":'"));
+  std::vector<Value*> tests;
+  std::vector<double> ps;
+  for (Value& claim : claims.items)
+    for (Value& test : claim.find("tests")->items)
+      if (compares_means(test)) {
+        const double p = number_at(test, "p");
+        tests.push_back(&test);
+        ps.push_back(std::isnan(p) ? 1 : p);
+      }
+  const std::vector<double> adjusted = holm_adjusted(ps);
+  for (std::size_t i = 0; i < tests.size(); ++i) {
+    tests[i]->at_or_add("p_holm") = Value::of(adjusted[i]);
+    tests[i]->at_or_add("verdict") = Value::of(words_of(outcome_of(*tests[i], adjusted[i])));
+  }
+  Value decided = Value::mapping();
+  decided.at_or_add("comparisons") = Value::of(static_cast<std::int64_t>(tests.size()));
+  decided.at_or_add("claims") = std::move(claims);
+  return decided;
+}
+
+}  // namespace pipewright

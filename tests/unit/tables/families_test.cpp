@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tables/families.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/wording.h"
+#include "core/config/json.h"
+#include "tests/unit/config/error_text.h"
+#include "tests/unit/tolerances.h"
+
+namespace pipewright {
+namespace {
+
+/// A claim with one comparison; p "null" for one that has not been made.
+std::string claim(const std::string& say, const std::string& p, const std::string& more) {
+  return concat(R"({"say": ")", say, R"(", "tests": [{"verdict": "not shown", "p": )", p, ", ",
+                more, "}]}");
+}
+const std::string kLess = R"("kind": "less", "effect": 0.01, "p_sign_flips": 0.002)";
+
+Value table(const std::vector<std::string>& claims) {
+  return parse_json(concat(R"({"claims": [)", join(claims, ", "), "]}"), "table.json");
+}
+
+double p_of(const Value& decided, int claim) {
+  const Value* p = decided.find_path(concat("claims.", claim, ".tests.0.p_holm"));
+  return p->is(Value::Kind::Integer) ? static_cast<double>(p->integer) : p->number;
+}
+std::string verdict_of(const Value& decided, int claim) {
+  return decided.find_path(concat("claims.", claim, ".tests.0.verdict"))->text;
+}
+/// The verdict on one comparison alone, whose corrected p is its own.
+std::string alone(const std::string& p, const std::string& more) {
+  return verdict_of(decided_together({table({claim("a", p, more)})}, {}), 0);
+}
+
+TEST(Families, AreCorrectedOverAllTablesAndWhatHasNotRun) {
+  const Value decided =
+      decided_together({table({claim("P1: a", "0.02", kLess), claim("S1: b", "0.001", kLess)}),
+                        table({claim("P2: c", "null", kLess), claim("P3: d", "0.01", kLess)})},
+                       {"P1", "P2", "P3"});
+  EXPECT_EQ(decided.find("comparisons")->integer, 3);
+  ASSERT_EQ(decided.find("claims")->items.size(), 3u);
+  EXPECT_NEAR(p_of(decided, 0), 0.04, tolerance::kFewOperations);  // 0.02 × 2
+  EXPECT_EQ(p_of(decided, 1), 1);
+  EXPECT_NEAR(p_of(decided, 2), 0.03, tolerance::kFewOperations);  // 0.01 × 3
+  EXPECT_EQ(verdict_of(decided, 0), "held");
+  EXPECT_EQ(verdict_of(decided, 1), "not shown");
+  EXPECT_EQ(decided.find_path("claims.2.table")->integer, 1);
+  EXPECT_EQ(decided.find_path("claims.2.say")->text, "P3: d");
+}
+
+TEST(Families, HoldALessWhereBothTestsSaySo) {
+  EXPECT_EQ(alone("0.05", kLess), "held");
+  EXPECT_EQ(alone("0.051", kLess), "not shown");
+  EXPECT_EQ(alone("0.05", R"("kind": "less", "effect": 0.01, "p_sign_flips": 0.0625)"),
+            "not shown");
+  EXPECT_EQ(alone("0.05", R"("kind": "less", "effect": 0.01, "p_sign_flips": null)"), "not shown");
+  EXPECT_EQ(alone("0.05", R"("kind": "less", "effect": -0.01, "p_sign_flips": 0.0625)"),
+            "not held");
+}
+
+TEST(Families, DecideACloseByItsOwnTest) {
+  EXPECT_EQ(alone("0.05", R"("kind": "close", "effect": -0.004, "within": 0.005)"), "held");
+  EXPECT_EQ(alone("0.05", R"("kind": "close", "effect": -0.006, "within": 0.005)"), "not held");
+  EXPECT_EQ(alone("0.051", R"("kind": "close", "effect": -0.006, "within": 0.005)"), "not shown");
+}
+
+TEST(Families, LeaveHowRunsEndAsItIs) {
+  const Value decided = decided_together(
+      {table({R"({"say": "a", "tests": [{"kind": "learns", "verdict": "held", "hits": 3}]})",
+              claim("b", "0.04", kLess)})},
+      {});
+  EXPECT_EQ(decided.find("comparisons")->integer, 1);
+  EXPECT_EQ(verdict_of(decided, 0), "held");
+  EXPECT_NEAR(p_of(decided, 1), 0.04, tolerance::kFewOperations);
+}
+
+TEST(Families, RefuseWhatIsNoTableAndIdsThatNoClaimHas) {
+  EXPECT_THROW(decided_together({Value::mapping()}, {}), Error);
+  EXPECT_EQ(error_text([] { decided_together({table({claim("P1: a", "1", kLess)})}, {"P"}); }),
+            "no claim of the tables begins with 'P:'");
+}
+
+}  // namespace
+}  // namespace pipewright

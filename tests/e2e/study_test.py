@@ -8,17 +8,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import unittest
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 
 import harness
 from harness import MLP, SOURCE_DIR, changed
 
-sys.path.insert(0, str(SOURCE_DIR / "tools"))
-
-from study_pages import verdicts
 
 EXPERIMENT = changed(
     MLP,
@@ -46,8 +41,8 @@ EXPERIMENT = changed(
         ],
     },
 )
-TASKS = """task,title,file,profile,rows,reference,chance
-A,digits,experiments/s.yaml,,experiments/results/s.csv,reference,0.1
+TASKS = """task,title,file,profile,rows,reference,chance,settings,again_of,family
+A,digits,experiments/s.yaml,,experiments/results/s.csv,reference,0.1,,,
 """
 PROTOCOL = "| | claim |\n|---|---|\n| P1 | prediction helps |\n| P2 | nothing is lost |\n"
 PAGE = """# Digits
@@ -216,9 +211,13 @@ class Pages(StudyTest):
     def test_a_repetition_is_decided_by_its_own_rows(self):
         self.keep(self.rows())
         self.page.write_text("<!-- again: P1 -->\n<!-- end -->\n")
-        self.assert_errors(self.study(code=2), r"page\.md:1: task A, of claim P1, has no repetition: `again` in tasks\.csv")
-        header, row = TASKS.splitlines()
-        self.write("docs/study/tasks.csv", f"{header},again\n{row},experiments/results/again.csv\n")
+        self.assert_errors(self.study(code=2), r"page\.md:1: task A, of claim P1, has no repetition: no `again_of` in tasks\.csv")
+        again = "A2,digits,experiments/s.yaml,,experiments/results/again.csv,reference,0.1,{},A,{}\n".format
+        self.write("docs/study/tasks.csv", TASKS + again("--set sweep.grid.train.seed=[101]", ""))
+        self.study()
+        self.assertRegex(self.page.read_text(), r"\| P1 \| A2 \| prediction helps (\|  ){7}\| not run yet \|")
+        settings = '"--set sweep.grid.train.seed=[101,102,103]"'
+        self.write("docs/study/tasks.csv", TASKS + again(settings, ""))
         seeds = ["--set", "sweep.grid.train.seed=[101,102,103]"]
         groups = [{"label": "stale", "pipeline.stages": 3}, {"label": "predicted", "pipeline.stages": 3}]
         points = [point for point in EXPERIMENT["sweep"]["points"] if point["pipeline.stages"] == 3]
@@ -229,7 +228,28 @@ class Pages(StudyTest):
         table = self.pipewright("table", "again.yaml", *seeds, "--out", "again", "--set", "table.epoch=last",
                                 "--format", "json").out
         (test,) = harness.json.loads(table)["claims"][0]["tests"]
-        self.assertIn(f"| prediction helps | {100 * test['effect']:+.2f} |".replace("-", "−"), self.page.read_text())
+        effect = f"| prediction helps | {100 * test['effect']:+.2f} |".replace("-", "−")
+        self.assertIn(effect, self.page.read_text())
+        self.assertRegex(self.page.read_text(), rf"{re.escape(effect)} [^|]*\|[^|]*\| [^|–]+ \| – \|")  # corrected with none
+        # As a family its p is corrected with that of P2, which has not run with these seeds.
+        self.write("docs/study/tasks.csv", TASKS + again(settings, "second"))
+        self.study()
+        p = f"{min(1, 2 * test['p']):.2g}".replace("+", r"\+")
+        self.assertRegex(self.page.read_text(), rf"{re.escape(effect)} [^|]*\|[^|]*\| [^|–]+ \| {p} \|")
+
+    def test_of_learning_it_says_how_many_runs_come_to_the_floor(self):
+        stale = {"label": "stale", "pipeline.stages": 3}
+        self.write("experiments/s.yaml", changed(EXPERIMENT, {"table.floor": 0.3, "claims": EXPERIMENT["claims"] + [
+            {"say": "S1: it learns", "learns": [stale], "floor": 0.3}]}))
+        self.page.write_text("<!-- learned: A -->\n<!-- end -->\n<!-- verdicts: S1 -->\n<!-- end -->\n")
+        self.study()
+        self.assertIn("Not run yet.", self.page.read_text())
+        rows = self.rows()
+        self.keep(rows)
+        self.study()
+        learned = sum(accuracy >= 30 for accuracy in self.accuracies("stale", 3))
+        self.assertRegex(self.page.read_text(), rf"(?m)^\| stale \|  \| \d \| {learned} \|$")
+        self.assertIn(f"| {learned} learned | ", self.page.read_text())
 
     def test_rows_of_other_settings_are_told(self):
         self.keep(self.rows(lambda row: row.update(digest=row["digest"][::-1]) if row["train.seed"] == "1" else None))
@@ -269,51 +289,6 @@ class Pages(StudyTest):
             with self.subTest(said):
                 self.write("experiments/s.yaml", changed(EXPERIMENT, {"claims": [claim]}))
                 self.assert_errors(self.study(code=2), said)
-
-
-class Decisions(unittest.TestCase):
-    """Rules 5 and 6 of the protocol."""
-
-    def test_holm_corrects_as_by_hand(self):
-        # Sorted: 0.01 × 4 = 0.04; 0.0125 × 3 = 0.0375, which may not be less than 0.04; 0.03 × 2 = 0.06; 0.4 × 1 = 0.4.
-        adjusted = verdicts.holm([0.03, 0.01, 0.4, 0.0125])
-        for got, by_hand in zip(adjusted, [0.06, 0.04, 0.4, 0.04], strict=True):
-            self.assertAlmostEqual(got, by_hand, delta=1e-15)  # a product and two comparisons of doubles below 1
-        self.assertEqual([1.0, 1.0], verdicts.holm([0.7, 1.0]))
-        self.assertEqual([], verdicts.holm([]))
-
-    def test_holm_goes_over_the_primary_claims_of_all_files_run_or_not(self):
-        def task(file, **ps):
-            claims = [(f"{id}: so", [{"kind": "less", "p": p, "p_holm": p}]) for id, p in ps.items()]
-            return SimpleNamespace(file=file, claims=claims)
-
-        tasks = [task("a.yaml", P1=0.02, S1=0.001), task("b.yaml", P2=None, P3=0.01)]
-        adjusted = {claim.id: claim.adjusted for claim in verdicts.claims_of(tasks, ["P1", "P2", "P3"])}
-        # Three primary claims, of which one has not run: 0.01 × 3 and 0.02 × 2; the secondary one is corrected in its file alone.
-        self.assertEqual(0.001, adjusted.pop("S1"))
-        for id, by_hand in (("P1", 0.04), ("P2", 1.0), ("P3", 0.03)):
-            self.assertAlmostEqual(adjusted[id], by_hand, delta=1e-15)
-
-    def decided(self, adjusted, primary=True, **test):
-        test = {"kind": "less", "verdict": "not shown", "p": 0.001, "effect": 0.01, "p_sign_flips": 0.002} | test
-        return verdicts.Claim("P1", None, "", test, primary, adjusted).verdict
-
-    def test_a_claim_holds_where_both_tests_say_so(self):
-        self.assertEqual("holds", self.decided(0.05))
-        self.assertEqual("cannot be told", self.decided(0.051))
-        self.assertEqual("cannot be told", self.decided(0.05, p_sign_flips=0.0625))
-        self.assertEqual("does not hold", self.decided(0.05, effect=-0.01))
-        self.assertEqual("cannot be told", self.decided(0.051, effect=-0.01))
-        self.assertEqual("not run yet", self.decided(None, p=None))
-
-    def test_no_loss_is_decided_by_its_own_test(self):
-        self.assertEqual("holds", self.decided(0.05, kind="close", p_sign_flips=1.0))
-        self.assertEqual("cannot be told", self.decided(0.051, kind="close", verdict="held"))
-        self.assertEqual("does not hold", self.decided(1.0, kind="close", verdict="not held"))
-
-    def test_secondary_claims_are_decided_by_the_program(self):
-        for verdict, decided in (("held", "holds"), ("not held", "does not hold"), ("not shown", "cannot be told")):
-            self.assertEqual(decided, self.decided(None, primary=False, verdict=verdict))
 
 
 class OurPages(StudyTest):

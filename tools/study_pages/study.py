@@ -7,7 +7,7 @@ from functools import cached_property
 from . import tables
 from .markers import Wrong
 from .task import Task
-from .verdicts import NOT_RUN, claims_of, claims_of_task, primary_ids
+from .verdicts import NOT_RUN, claims_of, primary_ids
 
 
 class Study:
@@ -22,12 +22,22 @@ class Study:
             "verdicts": lambda words: tables.verdicts(self.named_claims(words)),
             "brief": lambda words: tables.brief(self.named_claims(words)),
             "again": lambda words: tables.verdicts(self.claims_again(words)),
+            "learned": lambda words: tables.learned(self.task(words)),
             "value": self.value,
         }
 
     @cached_property
     def claims(self):
-        return claims_of(self.tasks.values(), primary_ids(self.folder / "protocol.md"))
+        """Those of tasks that are no repetition."""
+        return [claim for claim in self.all_claims if not claim.task.again_of]
+
+    @cached_property
+    def all_claims(self):
+        return claims_of(list(self.tasks.values()), self.primary)
+
+    @cached_property
+    def primary(self):
+        return primary_ids(self.folder / "protocol.md")
 
     @property
     def remarks(self):
@@ -39,9 +49,9 @@ class Study:
         return self.tasks[id]
 
     def named_claims(self, words):
-        """Those with these ids, or all, or all that are primary or secondary."""
-        if words in ("all", "primary", "secondary"):
-            chosen = [claim for claim in self.claims if words == "all" or claim.primary == (words == "primary")]
+        """Those with these ids, or all, or all that are primary, secondary, or of that family."""
+        if words in ("all", "primary", "secondary", *(claim.task.family for claim in self.claims if claim.task.family)):
+            chosen = [claim for claim in self.claims if words in ("all", self.family_of(claim))]
             return sorted(chosen, key=lambda claim: (claim.id[0], int(claim.id[1:])))
         known = {claim.id for claim in self.claims}
         for id in words.split():
@@ -49,19 +59,22 @@ class Study:
                 raise Wrong(f"there is no claim '{id}'; the experiment files have {', '.join(sorted(known))}")
         return [claim for id in words.split() for claim in self.claims if claim.id == id]
 
+    def family_of(self, claim):
+        return "primary" if claim.id in self.primary else claim.task.family or "secondary"
+
     def claims_again(self, words):
-        """The claim with this id, of the rows of its task's repetition alone, which correct no other claim's p."""
-        (claim,) = self.named_claims(words)
-        if not claim.task.again_file:
-            raise Wrong(f"task {claim.task.id}, of claim {claim.id}, has no repetition: `again` in tasks.csv names no file")
-        return [again for again in claims_of_task(claim.task.again, primary=[]) if again.id == claim.id]
+        """The claims with these ids, of the rows of their tasks' repetitions alone."""
+        for claim in self.named_claims(words):
+            if not any(claim.task.id == task.again_of for task in self.tasks.values()):
+                raise Wrong(f"task {claim.task.id}, of claim {claim.id}, has no repetition: no `again_of` in tasks.csv names it")
+        return [claim for id in words.split() for claim in self.all_claims if claim.task.again_of and claim.id == id]
 
     def value(self, words):
         """One number in a sentence: "A | label, column", or "P1 effect", or "P1 verdict"."""
         if " | " in words:
             id, _, name = words.partition(" | ")
             cell = self.task(id).cell_named(name)
-            return f"{100 * cell.mean:.2f} %" if cell.values else NOT_RUN
+            return f"{100 * cell.mean:.2f} %" if cell.n else NOT_RUN
         id, _, what = words.partition(" ")
         if what not in ("effect", "verdict"):
             raise Wrong(f"there is no value '{words}'; expected 'A | label, column', 'P1 effect' or 'P1 verdict'")

@@ -29,24 +29,35 @@ def commands(task):
 def accuracy(cell):
     if cell is None:
         return ""
-    missing = cell.planned - len(cell.values)
+    missing = cell.planned - cell.n
     parts = [f"{100 * cell.mean:.2f}" + (f" ± {100 * cell.std:.2f}" if cell.std is not None else "")
-             + f" ({len(cell.values)})"] if cell.values else []
+             + f" ({cell.n})"] if cell.n else []
     parts += [f"not run ({missing} seed{'s' if missing > 1 else ''})"] if missing else []
-    return ", ".join(parts) + (f"; {cell.by_chance} diverged" if cell.by_chance else "")
+    return ", ".join(parts) + (f"; {cell.failed} diverged" if cell.failed else "")
+
+
+def grid(task, shown):
+    """A row for each label, a column for each number of stages or what else the file's table has."""
+    cells = {(cell.row, cell.column): cell for cell in task.cells}
+    rows, columns = (list(dict.fromkeys(key[part] for key in cells)) for part in (0, 1))
+    return markdown(["", *columns], [[row, *(shown(cells.get((row, column))) for column in columns)] for row in rows])
+
+
+def learned(task):
+    """How many runs of each cell came to the floor of the file's table."""
+    if not task.has_run:
+        return "Not run yet."
+    counts = sorted({cell.n for cell in task.cells})
+    return grid(task, lambda cell: str(cell.learned) if cell else "") + f"\n\nHow many of {counts[-1]} runs learned."
 
 
 def accuracies(task):
-    """A row for each label, a column for each number of stages or what else the file's table has."""
     if not task.has_run:
         return "Not run yet."
-    cells = {(cell.row, cell.column): cell for cell in task.cells}
-    rows, columns = (list(dict.fromkeys(key[part] for key in cells)) for part in (0, 1))
-    shown = [[row, *(accuracy(cells.get((row, column))) for column in columns)] for row in rows]
     remark = ""
-    if any(cell.by_chance for cell in task.cells):
+    if any(cell.failed for cell in task.cells):
         remark = f" Runs that diverged or failed count with {100 * task.chance:.0f} %, as by chance."
-    return markdown(["", *columns], shown) + (
+    return grid(task, accuracy) + (
         "\n\nTest accuracy in percent after the last epoch: mean ± sample standard deviation (number of seeds)."
         + remark)
 
@@ -55,8 +66,8 @@ def runs(task):
     """What was trained, where, and how to compute the numbers again."""
     if not task.rows:
         return commands(task)
-    done = sum(len(cell.values) for cell in task.cells)
-    failed = sum(cell.by_chance for cell in task.cells)
+    done = sum(cell.n for cell in task.cells)
+    failed = sum(cell.failed for cell in task.cells)
     hours = sum(float(row["processor_seconds"] or 0) for row in task.rows) / 3600
     machines = sorted({f"{row['processor']} ({row['instruction_set']})" for row in task.rows})
     versions = sorted({f"{row['pipewright']} ({row['commit']})" for row in task.rows})
@@ -106,7 +117,7 @@ def interval(test):
 def ending(test):
     """How many runs end as claimed, and which share of all runs may: the columns from the effect to the number of runs."""
     low, high = (f"{100 * end:.0f}" for end in test["interval"])
-    done = "diverged" if test["kind"] == "diverges" else "finished"
+    done = {"diverges": "diverged", "finishes": "finished", "learns": "learned", "learns_nothing": "learned nothing"}[test["kind"]]
     return [f"{test['hits']} {done}", f"{low} … {high} % ({100 * test['level']:.0f} %)", "", "", "", "", str(test["n"])]
 
 
@@ -118,8 +129,13 @@ def verdict_row(claim):
     test = claim.test
     if claim.of_ends:
         return [*first, *ending(test), claim.verdict]
-    return [*first, signed(test["effect"]), interval(test), deviation(test), small(test["p"]), small(claim.adjusted),
+    return [*first, signed(test["effect"]), interval(test), deviation(test), small(test["p"]), small(adjusted(claim)),
             small(test["p_sign_flips"]), pairs(test), verdict(claim)]
+
+
+def adjusted(claim):
+    """A repetition that is of no family corrects no other claim's p."""
+    return None if claim.task.again_of and not claim.task.family else claim.test["p_holm"]
 
 
 def deviation(test):

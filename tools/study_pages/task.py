@@ -2,9 +2,9 @@
 """A task of the study: an experiment file, the rows of its runs, and what the program makes of them."""
 
 import csv
-import io
 import json
 import os
+import shlex
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -14,8 +14,6 @@ from pathlib import Path
 from .markers import Wrong
 
 METRIC = "test_accuracy"
-ENDS = ("diverges", "finishes")  # kinds of claims about how runs end
-AS_IN_PROTOCOL = ("--set", f"table.metric={METRIC}", "--set", "table.epoch=last")  # of the table, and so of the claims
 PROGRAM = Path(__file__).resolve().parent.parent.parent / "build/pipewright"
 
 
@@ -32,60 +30,43 @@ def pipewright(root, *arguments):
     return done.stdout, done.stderr.splitlines()
 
 
-def as_csv(rows):
-    """The rows as CSV; nothing where there are none."""
-    text = io.StringIO()
-    if rows:
-        writer = csv.DictWriter(text, rows[0].keys(), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    return text.getvalue()
-
-
 @dataclass(frozen=True)
 class Cell:
     """The runs of one row and column of a task's table."""
 
     row: str
     column: str
-    values: dict  # of seeds
+    n: int
     mean: float
     std: float
     planned: int
-    by_chance: int = 0  # how many of the runs were not trained to their end
+    failed: int = 0  # how many of the runs diverged or failed; they count with the accuracy of chance
+    learned: int = None  # how many came to the floor of the file's table, if it has one
 
     @property
     def name(self):
         return f"{self.row}, {self.column}"
 
-    @property
-    def stages(self):
-        return int(self.column.removeprefix("stages ")) if self.column.startswith("stages ") else None
-
 
 class Task:
     """A row of tasks.csv."""
 
-    def __init__(self, root, row, repeats=False):
-        self.row, self.repeats = row, repeats
+    def __init__(self, root, row):
         self.root, self.id, self.title = root, row["task"], row["title"]
         self.file, self.profile, self.rows_file = row["file"], row["profile"], row["rows"]
-        self.reference, self.chance = row["reference"], float(row["chance"])
-        self.again_file = row.get("again")
-
-    @cached_property
-    def again(self):
-        """The same task with the rows of its repetition, which has other seeds."""
-        return Task(self.root, self.row | {"rows": self.again_file}, repeats=True)
-
-    @property
-    def seeds(self):
-        return sorted({row["train.seed"] for row in self.rows}, key=int)
+        self.chance = float(row["chance"])
+        self.again_of, self.family = row["again_of"], row["family"]
+        self.changes = shlex.split(row["settings"])
 
     @property
     def settings(self):
-        seeds = ["--set", f"sweep.grid.train.seed=[{','.join(self.seeds)}]"] if self.repeats else []
-        return [self.file, *(["--profile", self.profile] if self.profile else []), *seeds]
+        return [self.file, *(["--profile", self.profile] if self.profile else []), *self.changes]
+
+    @property
+    def as_in_protocol(self):
+        """Of the table, and so of the claims: metric and epoch, and what a run counts with that diverged (rule 3)."""
+        options = {"metric": METRIC, "epoch": "last", "failed_as": f"{self.chance:g}"}
+        return [word for key, value in options.items() for word in ("--set", f"table.{key}={value}")]
 
     @property
     def sweep_command(self):
@@ -98,7 +79,7 @@ class Task:
 
     @property
     def table_command(self):
-        return " ".join(["build/pipewright table", *self.settings, *AS_IN_PROTOCOL, "--results", self.rows_file])
+        return " ".join(["build/pipewright table", *self.settings, *self.as_in_protocol, "--results", self.rows_file])
 
     @cached_property
     def rows(self):
@@ -111,64 +92,30 @@ class Task:
 
     @cached_property
     def printed(self):
-        """The table of the rows, with diverged and failed runs at the accuracy of chance, and the program's remarks."""
-        return self.table(self.counted_rows())
+        """What `table --format json` prints of the rows, and the program's remarks."""
+        results = ["--results", self.rows_file] if self.rows else []
+        with tempfile.TemporaryDirectory() as folder:
+            return pipewright(self.root, "table", *self.settings, *self.as_in_protocol, "--format", "json", *results,
+                              "--out", folder)
 
-    @property
+    @cached_property
     def results(self):
-        return self.printed[0]
+        return json.loads(self.printed[0])
 
     @property
     def remarks(self):
         """What the program says of rows that are of other settings."""
         return [line for line in self.printed[1] if "left out" in line]
 
-    def table(self, rows):
-        """What `table --format json` prints of these rows."""
-        command = ["table", *self.settings, *AS_IN_PROTOCOL, "--format", "json"]
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "rows.csv"
-            if rows:
-                path.write_text(rows, encoding="utf-8")
-                command += ["--results", path]
-            text, remarks = pipewright(self.root, *command, "--out", folder)
-        return json.loads(text), [line.replace(str(path), self.rows_file) for line in remarks]
-
-    def counted_rows(self):
-        """The rows as CSV, each run that was not trained to its end as one of an epoch with the accuracy of chance."""
-        return as_csv([row if row["state"] == "done" else self.by_chance(row) for row in self.rows])
-
-    def by_chance(self, row):
-        kept = {key: value for key, value in row.items() if not key.startswith(("last.", "best.", "each."))}
-        metric = {f"{kind}.{METRIC}": repr(self.chance) for kind in ("last", "best", "each")}
-        return dict.fromkeys(row, "") | kept | {"state": "done", "why": "", "epochs": "1"} | metric
-
-    @cached_property
-    def as_they_ended(self):
-        """The table of the rows as they are, in which diverged and failed runs have no accuracy."""
-        return self.table(as_csv(self.rows))[0]
-
-    @property
-    def claims(self):
-        """Of each claim its id and sentence and the program's tests: those of how runs end are of the rows as they are."""
-        for counted, ended in zip(self.results["claims"], self.as_they_ended["claims"], strict=True):
-            tests = zip(counted["tests"], ended["tests"], strict=True)
-            yield counted["say"], [of_end if of_end["kind"] in ENDS else test for test, of_end in tests]
-
     @cached_property
     def cells(self):
-        failed = {self.key(each): each["failed"] for each in self.as_they_ended["cells"]}
-        return [self.cell(each, failed[self.key(each)]) for each in self.results["cells"] if each["metric"] == METRIC]
+        return [self.cell(each) for each in self.results["cells"] if each["metric"] == METRIC]
 
     @staticmethod
-    def key(each):
-        return each["metric"], tuple(each["row"]), each["column"]
-
-    @staticmethod
-    def cell(each, by_chance):
-        values = dict(zip(each["seeds"], each["values"], strict=True))
-        planned = len(values) + each["missing"]
-        return Cell(", ".join(each["row"]), each["column"], values, each["mean"], each["std"], planned, by_chance)
+    def cell(each):
+        planned = each["n"] + each["missing"]
+        return Cell(", ".join(each["row"]), each["column"], each["n"], each["mean"], each["std"], planned,
+                    each["failed"], each.get("learned"))
 
     def cell_named(self, name):
         """The cell of "label, column", or of "label" where only one has that label."""
@@ -181,4 +128,4 @@ class Task:
 
     @property
     def has_run(self):
-        return any(cell.values for cell in self.cells)
+        return any(cell.n for cell in self.cells)

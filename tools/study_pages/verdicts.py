@@ -1,44 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claims of the protocol and what the rows decide of them.
+"""The claims of all files and what the program decides of them.
 
-The program compares the groups of each claim. What no single command can do is done here: Holm's correction goes over
-the primary claims of all files, as the protocol's rules 5 and 6 say. A claim that has not run yet counts as one whose p
-is 1, so no claim holds now that would not hold if the others came to nothing.
+`pipewright table` decides the claims of a file, `pipewright claims` those of a family over several files: the primary
+claims of the protocol, and the claims of tasks that share a `family` in tasks.csv.
 """
 
+import json
 import re
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 
 from .markers import Wrong
-from .task import ENDS
+from .task import pipewright
 
-LEVEL = 0.05
 HOLDS, DOES_NOT_HOLD, CANNOT_BE_TOLD, NOT_RUN = "holds", "does not hold", "cannot be told", "not run yet"
-
-
-def holm(ps):
-    """Holm's adjusted p values, in the order given."""
-    adjusted, largest = [0.0] * len(ps), 0.0
-    for rank, index in enumerate(sorted(range(len(ps)), key=lambda index: ps[index])):
-        largest = max(largest, min(1.0, (len(ps) - rank) * ps[index]))
-        adjusted[index] = largest
-    return adjusted
+WORDS = {"held": HOLDS, "not held": DOES_NOT_HOLD, "not shown": CANNOT_BE_TOLD}
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One comparison: that of a primary claim, or one of a secondary claim. Or, secondary, how the runs of a cell end."""
+    """One comparison of a claim. Or, of a claim about how runs end, those of one cell."""
 
     id: str
     task: object
     say: str
     test: dict  # a member of `tests` of the program's JSON
-    primary: bool
-    adjusted: float = None  # p after Holm's correction: over all primary claims, or over those of the task
 
     @property
     def of_ends(self):
-        return self.test["kind"] in ENDS
+        return "hits" in self.test
 
     @property
     def run(self):
@@ -46,22 +37,7 @@ class Claim:
 
     @property
     def verdict(self):
-        if not self.run:
-            return NOT_RUN
-        if not self.primary:
-            return {"held": HOLDS, "not held": DOES_NOT_HOLD}.get(self.test["verdict"], CANNOT_BE_TOLD)
-        if self.test["kind"] == "close":
-            return self.equivalence()
-        if self.adjusted <= LEVEL and self.test["effect"] < 0:
-            return DOES_NOT_HOLD
-        if self.adjusted <= LEVEL and (self.test["p_sign_flips"] or 1.0) <= LEVEL:
-            return HOLDS
-        return CANNOT_BE_TOLD
-
-    def equivalence(self):
-        if self.test["verdict"] == "not held":
-            return DOES_NOT_HOLD
-        return HOLDS if self.adjusted <= LEVEL else CANNOT_BE_TOLD
+        return WORDS[self.test["verdict"]] if self.run else NOT_RUN
 
 
 def primary_ids(protocol):
@@ -73,25 +49,54 @@ def primary_ids(protocol):
 
 
 def claims_of(tasks, primary):
-    """All claims of all files; those of the protocol's table have a p that is corrected over them."""
-    found = [claim for task in tasks for claim in claims_of_task(task, primary)]
-    theirs = [claim.id for claim in found if claim.primary]
+    """All claims of the tasks, each decided in its family, or else in its file."""
+    found = [claim for task in tasks for claim in claims_of_task(task)]
+    first = [claim for claim in found if not claim.task.again_of]
+    check_primary([claim for claim in first if claim.id in primary], primary)
+    decided = {}
+    if primary:
+        decided |= decided_together([task for task in tasks if not task.again_of], primary)
+    for family in sorted({task.family for task in tasks} - {""}):
+        decided |= decided_together([task for task in tasks if task.family == family])
+    return [Claim(claim.id, claim.task, claim.say, tests[number])
+            for key, group in grouped(found) for tests in [decided.get(key, [claim.test for claim in group])]
+            for number, claim in enumerate(group)]
+
+
+def grouped(claims):
+    """The comparisons of each claim, by its task and its id."""
+    groups = {}
+    for claim in claims:
+        groups.setdefault((claim.task.id, claim.id), []).append(claim)
+    return groups.items()
+
+
+def check_primary(claims, primary):
+    for claim in claims:
+        if claim.of_ends:
+            raise Wrong(f"{claim.task.file}: the claim {claim.id} compares no means; expected `less` or `close` of a primary claim")
+    theirs = [claim.id for claim in claims]
     if sorted(theirs) != sorted(primary):
         lacking, twice = set(primary) - set(theirs), {each for each in theirs if theirs.count(each) > 1}
         raise Wrong(f"primary claims of the protocol are not each one comparison of an experiment file: "
                     f"lacking {', '.join(sorted(lacking)) or 'none'}, several {', '.join(sorted(twice)) or 'none'}")
-    ps = {claim.id: claim.test["p"] if claim.run else 1.0 for claim in found if claim.primary}
-    adjusted = dict(zip(ps, holm(list(ps.values())), strict=True))
-    return [Claim(**(vars(claim) | {"adjusted": adjusted.get(claim.id, claim.test.get("p_holm"))}))
-            for claim in found]
 
 
-def claims_of_task(task, primary):
-    for said, tests in task.claims:
-        id, colon, say = said.partition(": ")
+def decided_together(tasks, ids=()):
+    """The tests of the family's claims, by task and id."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / f"{number}.json" for number in range(len(tasks))]
+        for task, file in zip(tasks, files, strict=True):
+            file.write_text(task.printed[0], encoding="utf-8")
+        text, _ = pipewright(tasks[0].root, "claims", *files, *(["--only", ",".join(ids)] if ids else []))
+    return {(tasks[claim["table"]].id, claim["say"].partition(":")[0]): claim["tests"]
+            for claim in json.loads(text)["claims"]}
+
+
+def claims_of_task(task):
+    for claim in task.results["claims"]:
+        id, colon, say = claim["say"].partition(": ")
         if not colon or not re.fullmatch(r"[A-Z]\d+", id):
-            raise Wrong(f"{task.file}: a claim says '{said}'; expected its id first, as in 'P1: …'")
-        for test in tests:
-            if test["kind"] in ENDS and id in primary:
-                raise Wrong(f"{task.file}: the claim {id} compares no means; expected `less` or `close` of a primary claim")
-            yield Claim(id, task, say, test, id in primary)
+            raise Wrong(f"{task.file}: a claim says '{claim['say']}'; expected its id first, as in 'P1: …'")
+        for test in claim["tests"]:
+            yield Claim(id, task, say, test)

@@ -51,22 +51,6 @@ std::string number_field(double value) {
   return std::isnan(value) ? std::string() : number_text(value);
 }
 
-/// The last value that there is; kNoNumber without one.
-double last_of(const std::vector<double>& values) {
-  for (std::size_t i = values.size(); i > 0; --i)
-    if (!std::isnan(values[i - 1])) return values[i - 1];
-  return kNoNumber;
-}
-
-double best_of(const std::string& metric, const std::vector<double>& values) {
-  const bool smaller = better_values(metric) == Better::Smaller;
-  double best = kNoNumber;
-  for (const double value : values)
-    if (!std::isnan(value) && (std::isnan(best) || (smaller ? value < best : value > best)))
-      best = value;
-  return best;
-}
-
 /// Only of test metrics the best epoch is a result.
 bool has_best(const std::string& metric) {
   return metric.starts_with("test_") && better_values(metric) != Better::NotJudged;
@@ -307,20 +291,19 @@ class RowReader {
   /// The last and the best value must be those of the list.
   void check_derived(const std::string& name, const std::string& text, std::size_t column,
                      const ResultRow& row) const {
-    const bool last = name.starts_with(kLast);
-    if (!last && !name.starts_with(kBest)) return;
+    if (!name.starts_with(kLast) && !name.starts_with(kBest)) return;
+    const std::string epoch = name.substr(0, kLast.size() - 1);
     const std::string metric = name.substr(kLast.size());
     const auto found = row.metrics.find(metric);
     const std::vector<double> none;
     const std::vector<double>& values = found == row.metrics.end() ? none : found->second;
-    const double expected = last ? last_of(values) : best_of(metric, values);
+    const double expected = value_at(epoch, metric, values);
     const auto given = text.empty() ? std::optional(kNoNumber) : number_of_text(text);
     const bool same = given && (*given == expected || (std::isnan(*given) && std::isnan(expected)));
     if (!same)
-      fail(column,
-           concat(name, " is '", printable(text, 40), "', but the ",
-                  std::string_view(last ? "last" : "best"), " value of ", kEach, metric, " is ",
-                  std::isnan(expected) ? std::string("none") : number_text(expected)));
+      fail(column, concat(name, " is '", printable(text, 40), "', but the ", epoch, " value of ",
+                          kEach, metric, " is ",
+                          std::isnan(expected) ? std::string("none") : number_text(expected)));
   }
 
   std::filesystem::path file_;
@@ -362,9 +345,10 @@ std::string line_of_row(const ResultRow& row, const std::set<std::string>& keys,
     return found == row.metrics.end() ? std::vector<double>() : found->second;
   };
   for (const std::string& metric : metrics)
-    fields.push_back(number_field(last_of(values_of(metric))));
+    fields.push_back(number_field(value_at("last", metric, values_of(metric))));
   for (const std::string& metric : metrics)
-    if (has_best(metric)) fields.push_back(number_field(best_of(metric, values_of(metric))));
+    if (has_best(metric))
+      fields.push_back(number_field(value_at("best", metric, values_of(metric))));
   for (const std::string& metric : metrics) fields.push_back(list_field(values_of(metric)));
   return join(fields, ",") + "\n";
 }

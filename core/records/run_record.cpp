@@ -177,6 +177,19 @@ void write_point(const fs::path& folder, const std::string& label, const Value& 
   write_file(folder / kPointFile, to_json(point) + "\n");
 }
 
+double value_at(const std::string& epoch, const std::string& metric,
+                std::span<const double> values) {
+  const Better better = better_values(metric);
+  const bool takes_last = epoch == "last" || better == Better::NotJudged;
+  double chosen = kNoNumber;
+  for (const double value : values) {
+    if (std::isnan(value)) continue;
+    const bool is_better = better == Better::Smaller ? value < chosen : value > chosen;
+    if (takes_last || std::isnan(chosen) || is_better) chosen = value;
+  }
+  return chosen;
+}
+
 std::optional<double> metric_of(const RunRecord& run, const std::string& metric,
                                 const std::string& epoch) {
   for (const auto& [name, value] : run.modelled)
@@ -184,16 +197,10 @@ std::optional<double> metric_of(const RunRecord& run, const std::string& metric,
   const auto column = std::ranges::find(run.columns, metric);
   if (!run.done() || column == run.columns.end()) return std::nullopt;
   const auto index = static_cast<std::size_t>(column - run.columns.begin());
-  const Better better = better_values(metric);
-  const bool takes_last = epoch == "last" || better == Better::NotJudged;
-  const bool smaller = better == Better::Smaller;
-  std::optional<double> chosen;
-  for (const std::vector<double>& row : run.epochs) {
-    const double value = row.at(index);
-    if (std::isnan(value)) continue;
-    if (!chosen || takes_last || (smaller ? value < *chosen : value > *chosen)) chosen = value;
-  }
-  return chosen;
+  std::vector<double> values;
+  for (const std::vector<double>& row : run.epochs) values.push_back(row.at(index));
+  const double value = value_at(epoch, metric, values);
+  return std::isnan(value) ? std::nullopt : std::optional(value);
 }
 
 bool is_modelled(const std::string& metric) {

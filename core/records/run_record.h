@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -76,9 +77,13 @@ bool is_run_folder(const std::filesystem::directory_entry& entry);
 void write_point(const std::filesystem::path& folder, const std::string& label, const Value& varied,
                  const std::string& error = {});
 
-/// The number that a table cell averages: `metric` at the "last" or "best" epoch that has it, as
-/// better_values() says; a metric that is not judged has no best, so its last is taken. nullopt
-/// unless the run is done and has the metric; modelled metrics need no finished run.
+/// The value of a metric at the "last" or "best" epoch that has one, as better_values() says; a
+/// metric that is not judged has no best, so its last is taken. NaN: no epoch has one.
+double value_at(const std::string& epoch, const std::string& metric,
+                std::span<const double> values);
+
+/// The number that a table cell averages: the metric's value_at() that epoch. nullopt unless the
+/// run is done and has one; modelled metrics need no finished run.
 std::optional<double> metric_of(const RunRecord& run, const std::string& metric,
                                 const std::string& epoch);
 

@@ -67,9 +67,10 @@ Names metrics_of(const std::vector<RunRecord>& runs) {
   return metrics;
 }
 
-std::string points_table(const Names& keys) {
+std::string points_table(const Names& keys, const Names& metrics) {
   std::string sql = "CREATE TABLE points(point INTEGER PRIMARY KEY";
-  for (const std::string& key : keys) sql += ", " + name_in_sql(key);
+  for (const Names* names : {&keys, &metrics})
+    for (const std::string& name : *names) sql += ", " + name_in_sql(name);
   return sql + ");";
 }
 
@@ -77,11 +78,7 @@ std::string results_view(const Names& keys, const Names& metrics) {
   std::string sql = "CREATE VIEW results AS SELECT runs.point, runs.folder, runs.label, runs.state";
   for (const std::string& key : keys) sql += concat(", points.", name_in_sql(key));
   sql += ", (SELECT max(epoch) + 1 FROM epochs WHERE epochs.folder = runs.folder) AS epochs";
-  for (const std::string& metric : metrics)
-    sql +=
-        concat(", (SELECT value FROM epochs WHERE epochs.folder = runs.folder AND epochs.metric = ",
-               quoted(metric, '\''), " AND runs.state = 'done' ORDER BY epoch DESC LIMIT 1) AS ",
-               name_in_sql(metric));
+  for (const std::string& metric : metrics) sql += concat(", points.", name_in_sql(metric));
   return sql + " FROM runs JOIN points USING (point) ORDER BY runs.point;";
 }
 
@@ -149,13 +146,16 @@ class RunRows {
   Statement runs_, epochs_;
 };
 
-void fill_points(const Database& database, const std::vector<RunRecord>& today, const Names& keys) {
+void fill_points(const Database& database, const std::vector<RunRecord>& today, const Names& keys,
+                 const Names& metrics) {
   std::string sql = "INSERT INTO points VALUES (?";
-  for (std::size_t i = 0; i < keys.size(); ++i) sql += ", ?";
+  for (std::size_t i = 0; i < keys.size() + metrics.size(); ++i) sql += ", ?";
   Statement row(database, (sql + ")").c_str());
   for (std::size_t i = 0; i < today.size(); ++i) {
     row.bind(static_cast<std::int64_t>(i + 1));
     for (const std::string& key : keys) bind(today[i].varied.find(key), row);
+    for (const std::string& metric : metrics)
+      row.bind(metric_of(today[i], metric, "last").value_or(kNoNumber));
     row.step();
   }
 }
@@ -167,9 +167,9 @@ std::size_t fill(const fs::path& file, const fs::path& sweep_folder,
   Database database(file);
   database.execute(kSchema);
   for (const std::string& sql :
-       {points_table(keys), results_view(keys, metrics), curves_view(keys, metrics)})
+       {points_table(keys, metrics), results_view(keys, metrics), curves_view(keys, metrics)})
     database.execute(sql.c_str());
-  fill_points(database, today, keys);
+  fill_points(database, today, keys, metrics);
   RunRows rows(database);
   for (std::size_t i = 0; i < today.size(); ++i)
     rows.add(today[i], Value::of(static_cast<std::int64_t>(i + 1)));

@@ -12,7 +12,7 @@
 ///   runs(folder, label, state, digest, error, varied, config, point)   varied, config: JSON; point
 ///             is NULL where the folder is left from another version of the file
 ///   epochs(folder, epoch, metric, value)                    one row per number of epochs.csv
-///   points(point, …)                                        a column for each key that varies
+///   points(point, …)                     a column for each key that varies and for each metric
 ///
 ///   results = pandas.read_sql("SELECT * FROM results", sqlite3.connect("results.sqlite"))
 ///   results.groupby("scheme.name")["test_accuracy"].agg(["mean", "std", "count"])

@@ -25,6 +25,7 @@
 #include "core/measuring/profiling.h"
 #include "core/records/run_claim.h"
 #include "core/records/run_folder.h"
+#include "core/records/run_record.h"
 #include "core/runtime/build_info.h"
 #include "core/runtime/devices/intra_op_threads.h"
 #include "core/schedule/remarks.h"
@@ -76,16 +77,17 @@ std::int64_t peak_memory() {
 /// The last value of each column of epochs.csv that has one, without the number of the epoch.
 Value final_metrics(const std::vector<EpochRow>& epochs, const std::vector<std::string>& metrics) {
   Value last = Value::mapping();
-  for (const EpochRow& row : epochs) {
-    const auto set = [&](const std::string& name, double value) {
-      if (!std::isnan(value)) last.at_or_add(name) = Value::of(value);
-    };
-    set("train_loss", row.train_loss);
-    set("test_loss", row.test_loss);
-    set("test_accuracy", row.test_accuracy);
-    for (std::size_t i = 0; i < std::min(metrics.size(), row.metrics.size()); ++i)
-      set("test_" + metrics[i], row.metrics[i]);
-  }
+  const auto set = [&](const std::string& name, const auto& of_row) {
+    std::vector<double> values;
+    for (const EpochRow& row : epochs) values.push_back(std::invoke(of_row, row));
+    const double value = value_at("last", name, values);
+    if (!std::isnan(value)) last.at_or_add(name) = Value::of(value);
+  };
+  set("train_loss", &EpochRow::train_loss);
+  set("test_loss", &EpochRow::test_loss);
+  set("test_accuracy", &EpochRow::test_accuracy);
+  for (std::size_t i = 0; i < metrics.size(); ++i)
+    set("test_" + metrics[i], [i](const EpochRow& row) { return row.metrics.at(i); });
   return last;
 }
 

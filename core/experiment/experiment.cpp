@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiment/experiment.h"
 
+#include <algorithm>
+
 #include "core/schedule/offload.h"
 #include "core/schedule/schedule_size.h"
 #include "core/schedule/versions.h"
@@ -14,6 +16,14 @@ Place place_in(const Value& document, std::string dotted) {
     if (dot == std::string::npos) return document.place;
     dotted.resize(dot);
   }
+}
+
+double Experiment::learning_rate(std::int64_t step, std::int64_t minibatches_per_epoch,
+                                 std::int64_t epochs) const {
+  const std::int64_t all = epochs * minibatches_per_epoch;
+  step = std::clamp<std::int64_t>(step, 0, std::max<std::int64_t>(0, all - 1));
+  if (lr_schedule.per_step()) return lr_schedule.at(optimizer->lr(), step, all);
+  return lr_schedule.at(optimizer->lr(), step / minibatches_per_epoch, epochs);
 }
 
 PipelineShape Experiment::shape(int minibatches, int first_minibatch) const {

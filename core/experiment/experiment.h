@@ -142,6 +142,11 @@ struct Experiment {
     return stage_optimizers.empty() ? *optimizer
                                     : *stage_optimizers[static_cast<std::size_t>(stage)];
   }
+  /// The learning rate of mini-batch `step` of a training of so many epochs, before gradient rules
+  /// and schemes change it. Before the first mini-batch it is that of the first, after the last
+  /// that of the last, because predictions may stand for updates there.
+  double learning_rate(std::int64_t step, std::int64_t minibatches_per_epoch,
+                       std::int64_t epochs) const;
   /// Place in the file of a dotted option such as "loader.batch_size", or of the innermost section
   /// around it that the file has.
   std::string where(const std::string& dotted) const;

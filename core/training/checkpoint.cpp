@@ -11,7 +11,6 @@
 #include "core/tensor_files/safetensors.h"
 #include "core/tensors/torch.h"
 #include "core/training/checkpoint_manifest.h"
-#include "core/training/past.h"
 #include "core/training/resume_point.h"
 
 namespace pipewright {
@@ -337,6 +336,37 @@ class Wanted {
 
   std::multimap<std::pair<int, std::string>, std::pair<at::Tensor, Stage*>> waiting_;
 };
+
+/// Checks that a checkpoint after so many mini-batches of a training of `epochs` epochs is also one
+/// of this plan: more must be left to train, and every learning rate so far must be equal. Drain
+/// points do not depend on how many epochs follow.
+void check_same_past(const Plan& plan, std::int64_t minibatches, int epochs) {
+  const Experiment& e = *plan.experiment;
+  const std::int64_t per_epoch = plan.minibatches, now = e.train.epochs;
+  const std::string change = concat("train.epochs ", epochs, " → ", now);
+  if (minibatches >= plan.drains.minibatches)
+    throw Error(ErrorKind::Experiment,
+                concat(change, ": the training is beyond that, its last checkpoint is after ",
+                       plan.drains.position_text(minibatches),
+                       "; ask for more epochs, or give another --out"),
+                e.where("train.epochs"));
+  if (now == epochs) return;
+  const std::int64_t stride = e.lr_schedule.per_step() ? 1 : per_epoch;
+  for (std::int64_t step = 0; step < minibatches; step += stride) {
+    const double was = e.learning_rate(step, per_epoch, epochs);
+    const double would_be = e.learning_rate(step, per_epoch, now);
+    if (was == would_be) continue;
+    const std::string at = e.lr_schedule.per_step() ? plan.drains.position_text(step + 1)
+                                                    : concat("epoch ", step / per_epoch + 1);
+    throw Error(ErrorKind::Experiment,
+                concat(change,
+                       ": this is another training from the beginning, because the learning "
+                       "rate at ",
+                       at, " was ", was, " and would be ", would_be,
+                       "; give another --out, or --overwrite to begin anew"),
+                e.where("train.epochs"));
+  }
+}
 
 void check_manifest(const CheckpointManifest& manifest, const Plan& plan, const fs::path& where) {
   if (manifest.identity != plan.experiment->identity)

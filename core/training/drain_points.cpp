@@ -32,6 +32,11 @@ std::int64_t DrainPoints::longest() const {
              : next(0);  // points are multiples of two numbers: no gap is longer than the first
 }
 
+std::string DrainPoints::position_text(std::int64_t position) const {
+  const std::int64_t whole = position / per_epoch, more = position % per_epoch;
+  return more == 0 ? concat("epoch ", whole) : concat("mini-batch ", more, " of epoch ", whole + 1);
+}
+
 std::string DrainPoints::remark() const {
   if (each_epoch || !has_checkpoints()) return {};
   return concat("train.drain is never, but each checkpoint drains the pipeline: every ",

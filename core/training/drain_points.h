@@ -27,6 +27,8 @@ struct DrainPoints {
   bool has_checkpoints() const { return checkpoint_every > 0 && checkpoint_every < minibatches; }
   /// Length of the longest segment, which the first one has.
   std::int64_t longest() const;
+  /// A position in words, counted from 1: "epoch 3" or "mini-batch 5 of epoch 4".
+  std::string position_text(std::int64_t position) const;
   /// A remark for the user, or "".
   std::string remark() const;
 };

@@ -11,7 +11,6 @@
 #include "core/base/text.h"
 #include "core/experiment/dynamics.h"
 #include "core/training/gathered.h"
-#include "core/training/past.h"
 #include "core/training/probe_rows.h"
 #include "core/training/whole_model_probes.h"
 
@@ -113,7 +112,7 @@ void Measurements::watch_edges(Progress* progress) {
   for (const ProbeRow& row : whole_)
     if (row.stage >= 0 && row.quantity == (preconditioned ? "preconditioned" : "largest"))
       edges_->measured(row.stage, row.value,
-                       learning_rate_at(e, plan_.minibatches, e.train.epochs, row.minibatch),
+                       e.learning_rate(row.minibatch, plan_.minibatches, e.train.epochs),
                        row.minibatch + 1);
   for (std::string warning = edges_->warning(); !warning.empty(); warning = edges_->warning())
     if (progress != nullptr) progress->line(warning);

@@ -36,7 +36,6 @@
 #include "core/traces/measured_times.h"
 #include "core/training/contents.h"
 #include "core/training/memory_need.h"
-#include "core/training/past.h"
 #include "core/training/plan.h"
 #include "core/training/processor.h"
 #include "core/training/progress.h"
@@ -264,7 +263,7 @@ void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choic
   Progress progress(e.name, plan.drains.minibatches, trainer.done(),
                     choices.quiet || !team.first());
   if (trainer.done() > 0)
-    progress.line(concat("going on after ", position_text(trainer.done(), plan.minibatches),
+    progress.line(concat("going on after ", plan.drains.position_text(trainer.done()),
                          prolongs ? ", the last checkpoint of the shorter training, whose rest is "
                                     "trained again, to the same bits"
                                   : ""));

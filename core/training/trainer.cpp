@@ -16,7 +16,6 @@
 #include "core/tensors/torch.h"
 #include "core/training/checkpoint.h"
 #include "core/training/gathered.h"
-#include "core/training/past.h"
 #include "core/training/replica_check.h"
 #include "core/training/step_log.h"
 #include "core/training/translation.h"
@@ -66,8 +65,7 @@ std::vector<std::string> Trainer::resume() {
   measurements_.go_on(folder_->checkpoints(), loaded->probes);
   if (!keeps_steps()) return std::move(loaded->remarks);
   if (loaded->steps.name.empty())
-    loaded->remarks.push_back(concat("steps.csv begins after ",
-                                     position_text(done(), plan_.minibatches),
+    loaded->remarks.push_back(concat("steps.csv begins after ", plan_.drains.position_text(done()),
                                      ": until there the run had output.steps: false"));
   else
     steps_ = go_on_with_steps(folder_->checkpoints(), loaded->steps, done(), plan_.auxiliary);
@@ -160,26 +158,18 @@ TensorFile Trainer::latest_weights() {
   return gathered_weights(plan_, team_, stages_);
 }
 
-double Trainer::lr_at(std::int64_t step) const {
-  const Experiment& e = *plan_.experiment;
-  return learning_rate_at(e, plan_.minibatches, e.train.epochs, step);
-}
-
 RunResult Trainer::run(const Program& program, std::int64_t first) {
   const Experiment& e = *plan_.experiment;
   const int count = program.minibatches, per_epoch = plan_.minibatches;
   const auto epoch = static_cast<int>(first / per_epoch);
   const auto last_epoch = static_cast<int>((first + count - 1) / per_epoch);
   const auto skipped = static_cast<int>(first % per_epoch);
-  const std::int64_t last_step = std::int64_t{per_epoch} * e.train.epochs - 1;
   Loader loader = plan_.training_loader(epoch, last_epoch + 1 - epoch, skipped);
   return execute(program, stages_,
                  {.batches = loader,
-                  // Predictions may stand for updates before the first and after the last one.
                   .lr =
                       [&](int minibatch) {
-                        return lr_at(std::clamp<std::int64_t>(
-                            first + minibatch, 0, std::max<std::int64_t>(0, last_step)));
+                        return e.learning_rate(first + minibatch, per_epoch, e.train.epochs);
                       },
                   .seed = e.train.seed,
                   .first_epoch = epoch,
@@ -241,7 +231,7 @@ void Trainer::finish_epoch() {
                    plan_.minibatches, [&](std::size_t m) { return state_.open_losses[m]; }, order),
                .test_loss = kNoNumber,
                .test_accuracy = kNoNumber,
-               .lr = lr_at(first),
+               .lr = e.learning_rate(first, plan_.minibatches, e.train.epochs),
                .seconds = std::exchange(state_.open_seconds, 0)};
   state_.open_losses.clear();
   std::int64_t samples = 0;

@@ -65,7 +65,6 @@ class Trainer {
   void write_tables(Syncs syncs) const;
   void remove_logs();
   TensorFile latest_weights();
-  double lr_at(std::int64_t step) const;
   bool keeps_steps() const;
   bool tells_losses() const;
   std::function<void(int, double)> loss_recorder(std::int64_t first);

@@ -180,6 +180,19 @@ TEST(ReadExperiment, GivesTheSameDigestForWhatIsTheSameExperiment) {
   EXPECT_NE(read_experiment(small_document("{train.seed: 2}")).digest, digest);
 }
 
+TEST(Experiment, HasALearningRateForEachMiniBatchAndBeyondTheEnds) {
+  const auto rates = [](const std::string& schedule) {
+    const Experiment e = read_experiment(
+        small_document(concat("{optimizer.lr: 0.5, lr_schedule: {", schedule, "}}")));
+    std::vector<double> all;  // of two epochs of two mini-batches, and of one before and one behind
+    for (const int step : {-1, 0, 1, 2, 3, 4}) all.push_back(e.learning_rate(step, 2, 2));
+    return all;
+  };
+  EXPECT_EQ(rates("name: step, size: 1, gamma: 0.5"),
+            (std::vector{0.5, 0.5, 0.5, 0.25, 0.25, 0.25}));
+  EXPECT_EQ(rates("name: linear, per: step"), (std::vector{0.5, 0.5, 0.375, 0.25, 0.125, 0.125}));
+}
+
 TEST(ReadExperiment, IgnoresSweepsAndTables) {
   EXPECT_EQ(read_experiment(
                 parse_yaml("sweep: {grid: {train.seed: [1, 2]}}\ntable: {title: T}", "f.yaml"))

@@ -12,7 +12,6 @@
 #include "core/experiment/slices.h"
 #include "core/experiment/stage_layout.h"
 #include "core/nn/memory_format.h"
-#include "core/nn/skips.h"
 #include "core/schedule/execution_order.h"
 #include "core/schedule/predictions.h"
 #include "core/schedule/schedule_size.h"
@@ -31,6 +30,41 @@ Place place_of(const Value& document, const std::string& message) {
   const Value* value = document.find_path(name);
   const bool dotted = name.find('.') != std::string::npos;
   return dotted && value != nullptr ? value->place : place_in(document, "scheme");
+}
+
+/// Sets the worker of each stage, by the scheme if the experiment does not, and the device of each
+/// worker.
+void place_stages(Experiment& e, const Value& document, Problems& problems) {
+  PipelineOptions& p = e.pipeline;
+  Layout& layout = e.layout;
+  try {
+    if (layout.placement.empty()) layout.placement = e.scheme->placement(p.stages);
+    const bool many = as_size(p.stages) * as_size(p.replicas) > 2 * kMostWorkers;  // refused below
+    if (!many) layout.replica_placement = e.scheme->replica_placement(p.stages, p.replicas);
+  } catch (const Error& error) {
+    problems.add(place_of(document, error.message()), error.message(), error.kind());
+  }
+  const auto each = static_cast<std::size_t>(e.shape(1).workers_per_replica());
+  auto workers =
+      layout.replica_placement.empty() ? each * as_size(p.replicas) : as_size(e.shape(1).workers());
+  if (workers > kMostWorkers) {
+    problems.add(
+        place_in(document, "pipeline.replicas"),
+        concat("pipeline.replicas is ", p.replicas, ", which makes ", counted(workers, "worker"),
+               "; at most ", grouped_text(kMostWorkers), " are possible"));
+    p.replicas = 1;  // continue with fewer, to find other problems
+    layout.replica_placement.clear();
+    workers = each;
+  }
+  const Value* given = document.find_path("pipeline.device");
+  const bool list = given != nullptr && given->is(Value::Kind::Sequence);
+  const std::size_t devices = list ? given->items.size() : workers;
+  if (devices > 0 && devices != workers)
+    problems.add(place_in(document, "pipeline.device"),
+                 concat("pipeline.device has ", counted(devices, "device"), " for ",
+                        counted(workers, "worker"),
+                        "; expected one device per worker, or one word for all"));
+  if (p.devices.size() == 1) p.devices.assign(workers, p.devices.front());
 }
 
 /// Sets the names of the model's tensors in the format of its weights file.
@@ -142,7 +176,8 @@ void check_gradient_rules(const Experiment& e, const Value& document, Problems& 
 }
 
 /// Reports the probes that cannot measure this training.
-void check_probes(Experiment& e, const Value& document, const Value& resolved, Problems& problems) {
+void check_probes(const Experiment& e, const Value& document, const Value& resolved,
+                  Problems& problems) {
   if (e.probes.empty()) return;
   constexpr int kManyStages = 64;
   const int steady = 2 * std::min(e.pipeline.stages, kManyStages) + 2;  // mini-batches
@@ -165,40 +200,9 @@ void check_probes(Experiment& e, const Value& document, const Value& resolved, P
 
 }  // namespace
 
-void place_stages(Experiment& e, const Value& document, Problems& problems) {
-  PipelineOptions& p = e.pipeline;
-  try {
-    if (p.placement.empty()) p.placement = e.scheme->placement(p.stages);
-    const bool many = as_size(p.stages) * as_size(p.replicas) > 2 * kMostWorkers;  // refused below
-    if (!many) p.replica_placement = e.scheme->replica_placement(p.stages, p.replicas);
-  } catch (const Error& error) {
-    problems.add(place_of(document, error.message()), error.message(), error.kind());
-  }
-  const auto each = static_cast<std::size_t>(e.shape(1).workers_per_replica());
-  auto workers =
-      p.replica_placement.empty() ? each * as_size(p.replicas) : as_size(e.shape(1).workers());
-  if (workers > kMostWorkers) {
-    problems.add(
-        place_in(document, "pipeline.replicas"),
-        concat("pipeline.replicas is ", p.replicas, ", which makes ", counted(workers, "worker"),
-               "; at most ", grouped_text(kMostWorkers), " are possible"));
-    p.replicas = 1;  // continue with fewer, to find other problems
-    p.replica_placement.clear();
-    workers = each;
-  }
-  const Value* given = document.find_path("pipeline.device");
-  const bool list = given != nullptr && given->is(Value::Kind::Sequence);
-  const std::size_t devices = list ? given->items.size() : workers;
-  if (devices > 0 && devices != workers)
-    problems.add(place_in(document, "pipeline.device"),
-                 concat("pipeline.device has ", counted(devices, "device"), " for ",
-                        counted(workers, "worker"),
-                        "; expected one device per worker, or one word for all"));
-  if (p.devices.size() == 1) p.devices.assign(workers, p.devices.front());
-}
-
 void check_together(Experiment& e, const BalanceOption& balance, const Value& document,
                     const Value& resolved, Problems& problems) {
+  place_stages(e, document, problems);
   const std::int64_t share = e.loader.batch_size / e.pipeline.replicas;
   if (share < 1)
     problems.add(
@@ -213,12 +217,12 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
   const bool list = document.find_path("pipeline.balance") != nullptr;
   try {
     e.layers = e.model->layers();
-    e.pipeline.channels_last = e.pipeline.channels_last && has_convolutions(e.layers);
+    if (!has_convolutions(e.layers) && e.layout.channels_last) e.layout.channels_last = false;
     e.measured_balance = balance.measured;
-    e.balance = balanced(
+    std::vector<std::int64_t> cut = balanced(
         *e.model, e.layers, e.pipeline.stages, balance.rule,
         balance.layout.empty() ? balance.list : balance_of_layout(balance.layout, e.layers));
-    if (!e.balance.empty()) e.skips = skips_between(e.layers, e.balance);
+    if (!cut.empty()) e.layout = e.cut(std::move(cut));
   } catch (const Error& error) {
     problems.add(place_in(document, list ? "pipeline.balance" : "pipeline.stages"), error.message(),
                  error.kind());

@@ -2,7 +2,10 @@
 #include "core/experiment/experiment.h"
 
 #include <algorithm>
+#include <numeric>
 
+#include "core/nn/memory_format.h"
+#include "core/nn/skips.h"
 #include "core/schedule/offload.h"
 #include "core/schedule/schedule_size.h"
 #include "core/schedule/versions.h"
@@ -18,12 +21,51 @@ Place place_in(const Value& document, std::string dotted) {
   }
 }
 
+Holdings Experiment::holdings(const Schedule& schedule) const {
+  return {*optimizer, gradient_rules, perturbation, train.precision, predictions_of(schedule)};
+}
+
 double Experiment::learning_rate(std::int64_t step, std::int64_t minibatches_per_epoch,
                                  std::int64_t epochs) const {
   const std::int64_t all = epochs * minibatches_per_epoch;
   step = std::clamp<std::int64_t>(step, 0, std::max<std::int64_t>(0, all - 1));
   if (lr_schedule.per_step()) return lr_schedule.at(optimizer->lr(), step, all);
   return lr_schedule.at(optimizer->lr(), step / minibatches_per_epoch, epochs);
+}
+
+std::vector<std::vector<LayerPtr>> Experiment::stage_layers() const {
+  std::vector<std::vector<LayerPtr>> stages;
+  auto next = layers.begin();
+  for (const std::int64_t count : layout.balance) {
+    stages.emplace_back(next, next + count);
+    next += count;
+  }
+  return stages;
+}
+
+LayerPtr Experiment::head_behind(int stage) const {
+  const auto begin = layout.balance.begin();
+  return model->head(std::accumulate(begin, begin + stage + 1, std::size_t{0}) - 1);
+}
+
+Layout Experiment::cut(std::vector<std::int64_t> balance) const {
+  Layout cut = layout;
+  cut.skips = skips_between(layers, balance);
+  cut.balance = std::move(balance);
+  return cut;
+}
+
+Experiment Experiment::with(Layout settled) const {
+  Experiment e = *this;
+  Value& pipeline_section = *e.resolved.find("pipeline");
+  if (layout.balance.empty() && !settled.balance.empty()) {
+    Value& list = *pipeline_section.find("balance") = Value::sequence();
+    for (const std::int64_t held : settled.balance) list.items.push_back(Value::of(held));
+  }
+  if (!layout.channels_last && settled.channels_last)
+    *pipeline_section.find("memory_format") = Value::of(memory_format_name(*settled.channels_last));
+  e.layout = std::move(settled);
+  return e;
 }
 
 PipelineShape Experiment::shape(int minibatches, int first_minibatch) const {
@@ -33,9 +75,9 @@ PipelineShape Experiment::shape(int minibatches, int first_minibatch) const {
           .slices = pipeline.slices,
           .minibatches = minibatches,
           .first_minibatch = first_minibatch,
-          .placement = pipeline.placement,
-          .replica_placement = pipeline.replica_placement,
-          .skips = skips};
+          .placement = layout.placement,
+          .replica_placement = layout.replica_placement,
+          .skips = layout.skips};
 }
 
 Schedule Experiment::schedule_in(const PipelineShape& wanted) const {

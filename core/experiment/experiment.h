@@ -30,6 +30,7 @@
 #include "core/runtime/run_request.h"
 #include "core/schedule/recompute.h"
 #include "core/schedule/schedule.h"
+#include "core/stage/holdings.h"
 #include "core/stage/perturb/perturbation.h"
 #include "core/translation/beam_search.h"
 #include "core/translation/bleu.h"
@@ -56,12 +57,8 @@ struct PipelineOptions {
   int stages = 1, microbatches = 1, replicas = 1;
   int slices = 1;  ///< of a micro-batch, along its sequences; each is a pass
   MicrobatchSizes microbatch_sizes = MicrobatchSizes::Even;
-  std::vector<int> placement;
-  std::vector<std::vector<int>> replica_placement;  ///< by the scheme, where replicas share workers
   Execution execution = Execution::Serial;
   int threads = 1;
-  bool channels_last = false;    ///< memory format of images; false if the model convolves none
-  bool measures_format = false;  ///< settle_layout() decides `channels_last`
   std::chrono::milliseconds timeout{60000};  ///< deadlock timeout
   std::vector<std::string> devices;          ///< one per worker
   Recomputation recompute = Recomputation::Never;
@@ -70,6 +67,19 @@ struct PipelineOptions {
   RunningStatistics batch_norm = RunningStatistics::PerMicrobatch;
   Compression compression;
   GradientCompression gradient_compression;
+};
+
+/// Where the model lies. What the file leaves to measurements is open when it has been read;
+/// settle_layout() decides it.
+struct Layout {
+  std::vector<std::int64_t> balance;                ///< layers per stage; empty: open
+  std::vector<Skip> skips;                          ///< skip connections between these stages
+  std::vector<int> placement;                       ///< worker of each stage
+  std::vector<std::vector<int>> replica_placement;  ///< by the scheme, where replicas share workers
+  /// Memory format of images, false if the model convolves none; no value: open.
+  std::optional<bool> channels_last = false;
+
+  bool open() const { return balance.empty() || !channels_last; }
 };
 
 /// How `balance: time | memory` cuts the model, once its layers have been measured.
@@ -103,27 +113,26 @@ struct TranslationOptions {
   BleuOptions bleu;
 };
 
+/// A value: nobody changes it once it has been read.
 struct Experiment {
   std::string name;
-  std::unique_ptr<Dataset> dataset;
-  std::unique_ptr<Model> model;
-  std::vector<LayerPtr> layers;       ///< of the model
-  std::vector<std::int64_t> balance;  ///< layers per stage; empty until settle_layout()
-  std::optional<MeasuredBalance> measured_balance;  ///< if set, decides `balance`
-  std::vector<Skip> skips;                          ///< skip connections between stages
+  std::shared_ptr<const Model> model;
+  std::vector<LayerPtr> layers;  ///< of the model
+  Layout layout;
+  std::optional<MeasuredBalance> measured_balance;  ///< if set, a measurement decides the balance
   WeightsFile weights;                              ///< weights to start from
-  std::unique_ptr<Scheme> scheme;
-  std::unique_ptr<Optimizer> optimizer;
-  std::unique_ptr<Loss> loss;
+  std::shared_ptr<const Scheme> scheme;
+  std::shared_ptr<const Optimizer> optimizer;
+  std::shared_ptr<const Loss> loss;
   /// Metrics of test data, columns "test_<name>": accuracy, those of the data set, those requested.
   std::vector<std::string> metric_names;
-  std::vector<std::unique_ptr<Metric>> metrics;  ///< in that order; null for kBleu
+  std::vector<std::shared_ptr<const Metric>> metrics;  ///< in that order; null for kBleu
   TranslationOptions translation;
   std::vector<NamedProbe> probes;
   /// ProbedStage::delay of each stage, if a probe or the optimizer needs it.
   std::vector<int> delays;
   /// Optimizer::of_stage() of each stage; empty if `optimizer` serves all.
-  std::vector<std::unique_ptr<Optimizer>> stage_optimizers;
+  std::vector<std::shared_ptr<const Optimizer>> stage_optimizers;
   LrSchedule lr_schedule;
   LoaderOptions loader;
   PipelineOptions pipeline;
@@ -142,11 +151,21 @@ struct Experiment {
     return stage_optimizers.empty() ? *optimizer
                                     : *stage_optimizers[static_cast<std::size_t>(stage)];
   }
+  /// What its stages hold under a schedule. Must not outlive the experiment.
+  Holdings holdings(const Schedule& schedule) const;
   /// The learning rate of mini-batch `step` of a training of so many epochs, before gradient rules
   /// and schemes change it. Before the first mini-batch it is that of the first, after the last
   /// that of the last, because predictions may stand for updates there.
   double learning_rate(std::int64_t step, std::int64_t minibatches_per_epoch,
                        std::int64_t epochs) const;
+  /// The layers of each stage; no stages while the cut is open.
+  std::vector<std::vector<LayerPtr>> stage_layers() const;
+  /// A new auxiliary head for what a stage passes on; null: the model has none there.
+  LayerPtr head_behind(int stage) const;
+  /// Its layout with the model cut so. Throws Error{Experiment} as skips_between() does.
+  Layout cut(std::vector<std::int64_t> balance) const;
+  /// The same experiment with what was open decided, in `resolved`, too.
+  Experiment with(Layout settled) const;
   /// Place in the file of a dotted option such as "loader.batch_size", or of the innermost section
   /// around it that the file has.
   std::string where(const std::string& dotted) const;

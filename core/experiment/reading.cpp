@@ -120,12 +120,15 @@ std::vector<NamedGradientRule> read_gradient_rules(Options& root) {
 
 }  // namespace
 
+std::unique_ptr<Dataset> read_dataset(Options& root) {
+  return read_part<Dataset>(root, "dataset", "digits", "Data to train on and to evaluate with.");
+}
+
 void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
   e.name = root.text("name", "experiment",
                      "Name of the run and of its folder: at most 100 letters, digits, '-', '_', "
                      "'.' and spaces. Default: the file's name without its suffix.");
-  e.dataset =
-      read_part<Dataset>(root, "dataset", "digits", "Data to train on and to evaluate with.");
+  const std::unique_ptr<Dataset> dataset = read_dataset(root);
   e.loader = read_loader(root);
   e.model = read_part<Model>(root, "model", "mlp", "Model that is trained.", [&](Options& o) {
     e.weights.path = o.path(
@@ -143,13 +146,14 @@ void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
   e.metric_names = {"accuracy"};
   const std::vector<std::string> of_loss =
       e.loss->fits(Task::Regress) ? std::vector<std::string>{"mae"} : std::vector<std::string>();
-  for (const auto& names : {of_loss, e.dataset->metrics(), read_metrics(root)})
+  for (const auto& names : {of_loss, dataset->metrics(), read_metrics(root)})
     for (const std::string& name : names)
       if (std::ranges::count(e.metric_names, name) == 0) e.metric_names.push_back(name);
   for (const std::string& name : e.metric_names) e.metrics.push_back(make_metric(name));
   e.translation = read_translation(root);
   PipelineSection pipeline = read_pipeline(root);
   e.pipeline = std::move(pipeline.options);
+  e.layout = std::move(pipeline.layout);
   balance = std::move(pipeline.balance);
   e.scheme = read_part<Scheme>(root, "scheme", "model_parallel",
                                "Training scheme: when each pass runs, and with which weights.");
@@ -172,10 +176,6 @@ void remember_named(const std::vector<std::string>& paths, const Value& resolved
       remember_named_path(named->text);
 }
 
-Experiment read_experiment(const Value& given) {
-  return read_experiment(given, {});
-}
-
 Experiment read_experiment(const Value& given, const Problems& faults) {
   const Value written = options_of_run(given);
   Value document = written;
@@ -187,7 +187,6 @@ Experiment read_experiment(const Value& given, const Problems& faults) {
   BalanceOption balance;
   read_sections(root, e, balance);
   root.finish();
-  place_stages(e, document, problems);
   check_together(e, balance, document, root.resolved(), problems);
   problems.throw_if_any();
   e.given = written;

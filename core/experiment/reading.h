@@ -9,10 +9,12 @@
 namespace pipewright {
 
 /// Reads a document as load_document() returns it, and ignores its keys that are no options of a
-/// run (experiment_keys.h). Throws Error{Experiment} with all problems, one per line.
-Experiment read_experiment(const Value& document);
-/// As above; also reports `faults`, found when the document was read.
-Experiment read_experiment(const Value& document, const Problems& faults);
+/// run (experiment_keys.h). Throws Error{Experiment} with all problems, one per line, and `faults`,
+/// found when the document was read.
+Experiment read_experiment(const Value& document, const Problems& faults = {});
+
+/// Reads the section `dataset`. The data set is not open; an experiment holds none.
+std::unique_ptr<Dataset> read_dataset(Options& root);
 
 /// Reads all sections, each checked by itself. Reports problems to the options' list, and leaves
 /// defaults in the place of wrong values.

@@ -177,6 +177,7 @@ PipelineSection read_pipeline(Options& root) {
   Options o = root.section("pipeline", "Shape of the pipeline and how it is executed.");
   PipelineSection section;
   PipelineOptions& p = section.options;
+  std::vector<int>& placement = section.layout.placement;
   p.stages = static_cast<int>(
       o.integer("stages", 1, "Number of stages that the model is cut into.", {1, kMostStages}));
   p.microbatches = static_cast<int>(o.integer(
@@ -206,7 +207,7 @@ PipelineSection read_pipeline(Options& root) {
                 {1, kMostStages}));
   section.balance = read_balance(o);
   read_cut(o, section.balance);
-  p.placement = as_ints(
+  placement = as_ints(
       o.integers("placement", {},
                  "Worker of each stage; [] = as the scheme places them, or one worker per stage.",
                  {0, kMostStages}));
@@ -224,8 +225,8 @@ PipelineSection read_pipeline(Options& root) {
       "train "
       "faster on a CPU; auto: the faster of the two, which is measured once and recorded. Results "
       "of the two differ by rounding. Models without convolutions are always contiguous.");
-  p.channels_last = format == "channels_last";
-  p.measures_format = format == "auto";
+  section.layout.channels_last =
+      format == "auto" ? std::optional<bool>() : format == "channels_last";
   const double timeout = o.number(
       "timeout", 60,
       "Deadlock timeout: a run fails after so many seconds in which no worker has computed and no "
@@ -261,16 +262,16 @@ PipelineSection read_pipeline(Options& root) {
       "when it is recomputed, a defect of torchgpipe without deferred batch norm."));
   p.compression = read_compression(o, p.stages);
   p.gradient_compression = read_gradient_compression(o);
-  const int workers = p.placement.empty() ? p.stages : *std::ranges::max_element(p.placement) + 1;
-  if (!p.placement.empty() && p.placement.size() != static_cast<std::size_t>(p.stages))
+  const int workers = placement.empty() ? p.stages : *std::ranges::max_element(placement) + 1;
+  if (!placement.empty() && placement.size() != static_cast<std::size_t>(p.stages))
     o.problem("placement",
-              concat("names the workers of ", counted(p.placement.size(), "stage"),
+              concat("names the workers of ", counted(placement.size(), "stage"),
                      "; expected one worker for each of ", counted(p.stages, "stage"), ", or []"));
-  for (int w = 0; w < workers && !p.placement.empty(); ++w)
-    if (std::ranges::count(p.placement, w) == 0)
+  for (int w = 0; w < workers && !placement.empty(); ++w)
+    if (std::ranges::count(placement, w) == 0)
       o.problem("placement", concat("names no stage for worker ", w,
                                     "; number the workers from 0 without gaps"));
-  if (p.placement.size() != static_cast<std::size_t>(p.stages)) p.placement.clear();
+  if (placement.size() != static_cast<std::size_t>(p.stages)) placement.clear();
   o.finish();
   return section;
 }

@@ -24,6 +24,7 @@ struct BalanceOption {
 
 struct PipelineSection {
   PipelineOptions options;
+  Layout layout;  ///< the placement and memory format that are given
   BalanceOption balance;
 };
 

@@ -9,13 +9,12 @@ std::vector<Tensors> boundaries(const Experiment& experiment, Tensors inputs) {
   const at::NoGradGuard no_grad;
   const Precision& precision = experiment.train.precision;
   std::vector<Tensors> all;
-  std::size_t layer = 0;
-  for (std::size_t stage = 0; stage + 1 < experiment.balance.size(); ++stage) {
-    for (std::int64_t i = 0; i < experiment.balance[stage]; ++i, ++layer) {
-      const Layer& next = *experiment.layers[layer];
-      const auto parameters = empty_parameters(next, precision, at::kMeta);
-      auto buffers = empty_buffers(next, precision, at::kMeta);
-      inputs = next.forward_all(inputs, parameters, buffers, {});
+  const auto stages = experiment.stage_layers();
+  for (std::size_t stage = 0; stage + 1 < stages.size(); ++stage) {
+    for (const LayerPtr& next : stages[stage]) {
+      const auto parameters = empty_parameters(*next, precision, at::kMeta);
+      auto buffers = empty_buffers(*next, precision, at::kMeta);
+      inputs = next->forward_all(inputs, parameters, buffers, {});
     }
     all.push_back(inputs);
   }

@@ -14,26 +14,6 @@
 namespace pipewright {
 namespace {
 
-/// The message that crosses each edge for one micro-batch.
-std::vector<EdgeMessage> messages(const Experiment& e) {
-  const auto meta = at::TensorOptions(e.train.precision.values).device(at::kMeta);
-  const auto samples = e.loader.batch_size / e.pipeline.replicas / e.pipeline.microbatches;
-  std::vector<EdgeMessage> edges;
-  for (const Tensors& tensors : boundaries(e, made_up_batch(*e.model, samples, meta).x)) {
-    EdgeMessage& message = edges.emplace_back();
-    for (const at::Tensor& tensor : tensors) {
-      const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
-      if (!tensor.is_floating_point()) {
-        message.exact += bytes;
-        continue;
-      }
-      message.values += static_cast<double>(bytes);
-      message.headers.push_back({.sizes = tensor.sizes().vec(), .payload = bytes});
-    }
-  }
-  return edges;
-}
-
 /// Bytes of the encoded message in one direction. Integers cross forward only.
 std::int64_t sent(const NamedCodec& named, const EdgeMessage& message, bool backward) {
   std::int64_t bytes = backward ? 0 : message.exact;
@@ -100,17 +80,14 @@ void compress_edges(std::vector<StageCost>& costs, const Experiment& experiment,
 void compress_gradients(std::vector<StageCost>& costs, const Experiment& experiment,
                         Speeds& speeds) {
   const std::vector<int> heads = experiment.scheme->auxiliary_sites(experiment.pipeline.stages);
-  auto layer = experiment.layers.begin();
+  const auto layers = experiment.stage_layers();
   for (std::size_t stage = 0; stage < costs.size(); ++stage) {
-    const auto end = layer + experiment.balance[stage];
-    const auto last = static_cast<std::size_t>(end - experiment.layers.begin()) - 1;
-    const bool has_head = std::ranges::binary_search(heads, static_cast<int>(stage));
+    const int index = static_cast<int>(stage);
+    const bool has_head = std::ranges::binary_search(heads, index);
     const ExchangedBytes bytes = exchanged_bytes(
-        parameter_shapes(std::vector<LayerPtr>(layer, end),
-                         has_head ? experiment.model->head(last) : nullptr),
+        parameter_shapes(layers[stage], has_head ? experiment.head_behind(index) : nullptr),
         experiment.pipeline.gradient_compression,
         static_cast<std::int64_t>(at::elementSize(experiment.train.precision.weights)));
-    layer = end;
     if (bytes.compressed == 0) continue;
     costs[stage].reduced_bytes = bytes.sums;
     const auto [encode, decode] = speeds.seconds("powersgd", static_cast<double>(bytes.compressed));
@@ -120,15 +97,24 @@ void compress_gradients(std::vector<StageCost>& costs, const Experiment& experim
 
 }  // namespace
 
-std::vector<EdgeMessage> edge_messages(const Experiment& experiment) {
-  const bool any = !experiment.balance.empty() && !experiment.pipeline.compression.empty();
-  return any ? messages(experiment) : std::vector<EdgeMessage>();
-}
-
-std::vector<std::string> account_for_codecs(std::vector<StageCost>& costs,
-                                            const Experiment& experiment, const Hardware& hardware,
-                                            MessageSizes sizes) {
-  return account_for_codecs(costs, experiment, edge_messages(experiment), hardware, sizes);
+std::vector<EdgeMessage> edge_messages(const Experiment& e) {
+  const auto meta = at::TensorOptions(e.train.precision.values).device(at::kMeta);
+  const auto samples = e.loader.batch_size / e.pipeline.replicas / e.pipeline.microbatches;
+  std::vector<EdgeMessage> edges;
+  if (e.pipeline.compression.empty()) return edges;
+  for (const Tensors& tensors : boundaries(e, made_up_batch(*e.model, samples, meta).x)) {
+    EdgeMessage& message = edges.emplace_back();
+    for (const at::Tensor& tensor : tensors) {
+      const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
+      if (!tensor.is_floating_point()) {
+        message.exact += bytes;
+        continue;
+      }
+      message.values += static_cast<double>(bytes);
+      message.headers.push_back({.sizes = tensor.sizes().vec(), .payload = bytes});
+    }
+  }
+  return edges;
 }
 
 std::vector<std::string> account_for_codecs(std::vector<StageCost>& costs,
@@ -136,7 +122,7 @@ std::vector<std::string> account_for_codecs(std::vector<StageCost>& costs,
                                             const std::vector<EdgeMessage>& messages,
                                             const Hardware& hardware, MessageSizes sizes) {
   const PipelineOptions& pipeline = experiment.pipeline;
-  if (experiment.balance.empty()) return {};
+  if (experiment.layout.balance.empty()) return {};
   Speeds speeds(hardware);
   compress_edges(costs, experiment, sizes, messages, speeds);
   if (pipeline.replicas > 1 && pipeline.gradient_compression.rank > 0)

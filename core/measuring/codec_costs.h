@@ -37,9 +37,7 @@ std::vector<EdgeMessage> edge_messages(const Experiment& experiment);
 std::vector<std::string> account_for_codecs(std::vector<StageCost>& costs,
                                             const Experiment& experiment,
                                             const std::vector<EdgeMessage>& messages,
-                                            const Hardware& hardware, MessageSizes sizes);
-std::vector<std::string> account_for_codecs(std::vector<StageCost>& costs,
-                                            const Experiment& experiment, const Hardware& hardware,
+                                            const Hardware& hardware,
                                             MessageSizes sizes = MessageSizes::OfModel);
 
 }  // namespace pipewright

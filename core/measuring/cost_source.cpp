@@ -118,7 +118,7 @@ CostSource::CostSource(CostFiles files) : files_(std::move(files)) {
     table_ = load_file_of({.name = "table of costs", .keys = cost_table_keys()}, files_.table);
 }
 
-SourcedCosts CostSource::of(Experiment& experiment, const Hardware& hardware) {
+SourcedCosts CostSource::of(const Experiment& experiment, const Hardware& hardware) {
   if (is_table()) return of_table(experiment);
   if (profile_) return of_profile(experiment, hardware);
   if (!hardware.rates.known())
@@ -130,13 +130,14 @@ SourcedCosts CostSource::of(Experiment& experiment, const Hardware& hardware) {
   const Roofline roofline(hardware.rates, experiment.train.precision.name,
                           weight_moves(experiment));
   const Profile whole = counted(experiment);
-  cut_by(experiment, roofline.timed(whole));
+  Layout layout = cut_by(experiment, roofline.timed(whole));
   const Profile profile = roofline.timed(counted_slice(whole, experiment.pipeline.slices));
   AuxiliaryHeads heads = counted_heads(experiment);
   for (std::size_t i = 0; i < heads.behind.size(); ++i)
     roofline.set_times(heads.behind[i], profile.layers[i].output_bytes, /*sends=*/true);
-  return {.stages = stage_costs(profile, experiment.balance, heads),
-          .from = counted_from(hardware, experiment.train.precision.name)};
+  return {.stages = stage_costs(profile, layout.balance, heads),
+          .from = counted_from(hardware, experiment.train.precision.name),
+          .layout = std::move(layout)};
 }
 
 SourcedCosts CostSource::of_table(const Experiment& experiment) const {
@@ -144,7 +145,8 @@ SourcedCosts CostSource::of_table(const Experiment& experiment) const {
   CostTable table = read_cost_table(table_, experiment.pipeline.stages, problems);
   problems.throw_if_any();
   SourcedCosts costs{.stages = std::move(table.stages),
-                     .from = concat(files_.table.string(), ", a table")};
+                     .from = concat(files_.table.string(), ", a table"),
+                     .layout = experiment.layout};
   if (table.samples > 0)
     costs.minibatch =
         table.samples * experiment.pipeline.microbatches * experiment.pipeline.replicas;
@@ -152,7 +154,7 @@ SourcedCosts CostSource::of_table(const Experiment& experiment) const {
   return costs;
 }
 
-SourcedCosts CostSource::of_profile(Experiment& experiment, const Hardware& hardware) {
+SourcedCosts CostSource::of_profile(const Experiment& experiment, const Hardware& hardware) {
   const std::string file = files_.profile.string();
   if (!files_.other_device && !may_be_of(*profile_, hardware.device_name))
     throw Error(ErrorKind::Experiment,
@@ -170,13 +172,15 @@ SourcedCosts CostSource::of_profile(Experiment& experiment, const Hardware& hard
                 concat("this profile does not fit: ", why, "; `pipewright profile FILE` makes one"),
                 file);
   complete_weight_times(profile, weight_moves(experiment));
-  cut_by(experiment, profile);
+  Layout layout = cut_by(experiment, profile);
   AuxiliaryHeads heads = counted_heads(experiment);
   if (!take_times(heads, profile, weight_moves(experiment)))
     from +=
         "; auxiliary heads take no time, for it has none: `pipewright profile` measures them "
         "with a scheme that has them";
-  SourcedCosts costs{.stages = stage_costs(profile, experiment.balance, heads), .from = from};
+  SourcedCosts costs{.stages = stage_costs(profile, layout.balance, heads),
+                     .from = from,
+                     .layout = std::move(layout)};
   divide_among_slices(costs, experiment.pipeline.slices);
   return costs;
 }

@@ -31,6 +31,7 @@ struct CostFiles {
 struct SourcedCosts {
   std::vector<StageCost> stages;
   std::string from;                       ///< their origin in words
+  Layout layout;                          ///< the experiment's, cut if `balance` is time or memory
   std::optional<std::int64_t> minibatch;  ///< samples of a mini-batch, if a table says it
 };
 
@@ -48,14 +49,14 @@ class CostSource {
   bool is_table() const { return !files_.table.empty(); }
   /// Whether times depend on the rates of the hardware.
   bool is_counted() const { return files_.table.empty() && !profile_; }
-  /// Cuts the experiment if `balance` is time or memory. Throws Error{Experiment} if no source fits
-  /// the experiment or the hardware, as where times are counted and its devices do not compute in
-  /// the experiment's precision.
-  SourcedCosts of(Experiment& experiment, const Hardware& hardware) PIPEWRIGHT_EXCLUDES(mutex_);
+  /// Throws Error{Experiment} if no source fits the experiment or the hardware, as where times are
+  /// counted and its devices do not compute in the experiment's precision.
+  SourcedCosts of(const Experiment& experiment, const Hardware& hardware)
+      PIPEWRIGHT_EXCLUDES(mutex_);
 
  private:
   SourcedCosts of_table(const Experiment& experiment) const;
-  SourcedCosts of_profile(Experiment& experiment, const Hardware& hardware)
+  SourcedCosts of_profile(const Experiment& experiment, const Hardware& hardware)
       PIPEWRIGHT_EXCLUDES(mutex_);
   Profile counted(const Experiment& experiment) PIPEWRIGHT_EXCLUDES(mutex_);
   AuxiliaryHeads counted_heads(const Experiment& experiment) PIPEWRIGHT_EXCLUDES(mutex_);

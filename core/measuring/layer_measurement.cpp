@@ -63,7 +63,7 @@ LayerMeasurement::LayerMeasurement(const Experiment& e, const MeasuredLayer& mea
       targets_(targets),
       options_(options_of(e, device)),
       values_(e.train.precision.values),
-      channels_last_(e.pipeline.channels_last),
+      channels_last_(e.layout.channels_last.value_or(false)),
       relays_(index_ > 0 && std::ranges::any_of(inputs.tensors, is_floating)),
       stage_({.last = last_,
               .layers = {measured.layer},

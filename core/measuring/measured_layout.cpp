@@ -1,14 +1,115 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/measuring/measured_layout.h"
 
+#include <algorithm>
+#include <optional>
+
+#include "core/base/as_size.h"
+#include "core/base/text.h"
 #include "core/measuring/measured_balance.h"
-#include "core/measuring/measured_format.h"
+#include "core/nn/memory_format.h"
 
 namespace pipewright {
+namespace {
 
-void settle_layout(Experiment& experiment, const LayoutRequest& request, Team& team) {
-  settle_memory_format(experiment, request, team);  // first, because times depend on it
-  settle_balance(experiment, request, team);
+constexpr const char *kFormat = "pipeline.memory_format", *kBalance = "pipeline.balance";
+
+/// The configuration of a run to be resumed, if there is one.
+std::optional<Value> recorded(const LayoutRequest& request) {
+  if (request.recorded.empty() || !std::filesystem::exists(request.recorded)) return {};
+  return load_yaml(request.recorded);
+}
+
+/// Seconds of a micro-batch's passes through all layers.
+double seconds_of(const Profile& profile) {
+  double seconds = 0;
+  for (const LayerCost& layer : profile.layers) seconds += layer.forward + layer.backward;
+  return seconds;
+}
+
+Layout in_format(const Experiment& e, bool channels_last) {
+  Layout layout = e.layout;
+  layout.channels_last = channels_last;
+  return layout;
+}
+
+bool is_channels_last(const Experiment& e, const LayoutRequest& request) {
+  if (!has_convolutions(e.layers)) return false;
+  if (const auto run = recorded(request)) {  // one that recorded none had contiguous tensors
+    const Value* const format = run->find_path(kFormat);
+    return format != nullptr && format->text == memory_format_name(true);
+  }
+  const auto measured = [&](bool channels_last) {
+    return seconds_of(shared_profile(e.with(in_format(e, channels_last)), request, kFormat));
+  };
+  const double contiguous = measured(false), channels_last = measured(true);
+  const bool faster = channels_last < contiguous;
+  if (request.tell)
+    request.tell(concat(kFormat, ": auto gives ", memory_format_name(faster),
+                        ": a micro-batch takes ", number_text(1e3 * channels_last),
+                        " ms in channels_last and ", number_text(1e3 * contiguous),
+                        " ms in contiguous"));
+  return faster;
+}
+
+/// The recorded cut of a run to be resumed; empty if its numbers of stages or layers differ.
+std::vector<std::int64_t> recorded_cut(const Experiment& e, const LayoutRequest& request) {
+  const auto run = recorded(request);
+  const Value* const list = run ? run->find_path(kBalance) : nullptr;
+  if (list == nullptr) return {};
+  std::vector<std::int64_t> cut;
+  std::int64_t layers = 0;
+  for (const Value& stage : list->items) {
+    if (!stage.is(Value::Kind::Integer) || stage.integer < 1) return {};
+    cut.push_back(stage.integer);
+    layers += stage.integer;
+  }
+  const bool fits = std::ssize(cut) == e.pipeline.stages && layers == std::ssize(e.layers);
+  return fits ? cut : std::vector<std::int64_t>{};
+}
+
+/// The profile that `pipeline.cut.profile` names, or the one beside the run folders.
+Profile profile_for_cut(const Experiment& e, const LayoutRequest& request) {
+  const std::filesystem::path& given = e.measured_balance->profile;
+  if (given.empty()) return shared_profile(e, request, kBalance);
+  return load_profile(given, e, profiled_device(e), e.where(kBalance));
+}
+
+std::vector<std::int64_t> decided_cut(const Experiment& e, const LayoutRequest& request) {
+  std::vector<std::int64_t> cut = recorded_cut(e, request);
+  if (!cut.empty()) return cut;
+  cut = cut_by(e, profile_for_cut(e, request)).balance;
+  if (request.tell)
+    request.tell(concat(kBalance, ": ", e.measured_balance->by_memory ? "memory" : "time",
+                        " gives ", list_text(cut)));
+  return cut;
+}
+
+}  // namespace
+
+Layout settle_memory_format(const Experiment& e, const LayoutRequest& request, Team& team) {
+  if (e.layout.channels_last) return e.layout;
+  double channels_last = team.first() && is_channels_last(e, request) ? 1 : 0;
+  team.sum({&channels_last, 1});
+  return in_format(e, channels_last == 1);
+}
+
+Layout settle_layout(const Experiment& given, const LayoutRequest& request, Team& team) {
+  const Layout layout = settle_memory_format(given, request, team);
+  if (!layout.balance.empty()) return layout;
+  const Experiment e = given.with(layout);  // times depend on the format
+  std::vector<double> cut(as_size(e.pipeline.stages), 0);
+  if (team.first()) std::ranges::copy(decided_cut(e, request), cut.begin());
+  team.sum(cut);
+  return e.cut({cut.begin(), cut.end()});
+}
+
+std::string memory_format_remark(const Experiment& e) {
+  const bool wanted = e.resolved.find_path(kFormat)->text == memory_format_name(true);
+  if (!wanted || *e.layout.channels_last) return {};
+  return concat(kFormat,
+                " is channels_last, which changes nothing, because the model has no "
+                "convolutions");
 }
 
 }  // namespace pipewright

@@ -83,7 +83,7 @@ void measure_all(Profile& profile, const Experiment& e, const ProfileSettings& s
                     e.loss->fits(Task::Regress));
   Boundary boundary;
   for (const at::Tensor& x : batch.x) {
-    boundary.tensors.push_back(laid_out(x, e.pipeline.channels_last));
+    boundary.tensors.push_back(laid_out(x, e.layout.channels_last.value_or(false)));
     boundary.memory.push_back(std::make_shared<Boundary::Memory>(
         Boundary::Memory{.bytes = static_cast<std::int64_t>(x.nbytes())}));
   }
@@ -142,7 +142,8 @@ Profile described(const Experiment& e, at::Device device) {
           .digest = digest(costs),
           .device = c10::DeviceTypeName(device.type(), /*lower_case=*/true),
           .precision = std::string(e.train.precision.name),
-          .memory_format = memory_format_name(e.pipeline.channels_last && !device.is_meta()),
+          .memory_format =
+              memory_format_name(e.layout.channels_last.value_or(false) && !device.is_meta()),
           .samples =
               slice_of(slice_of(e.loader.batch_size, p.replicas, 0).size, p.microbatches, 0).size,
           .threads = p.threads};
@@ -173,7 +174,7 @@ std::string misfit(const Profile& profile, const Experiment& experiment, at::Dev
   if (profile.precision != wanted.precision)
     return concat("it is of ", profile.precision, ", this experiment computes in ",
                   wanted.precision);
-  if (profile.memory_format != wanted.memory_format && !experiment.pipeline.measures_format)
+  if (profile.memory_format != wanted.memory_format && experiment.layout.channels_last)
     return concat("it is of memory_format ", profile.memory_format, ", this experiment has ",
                   wanted.memory_format);
   if (profile.threads != wanted.threads)

@@ -5,8 +5,6 @@
 #include <cmath>
 
 #include "core/base/as_size.h"
-#include "core/experiment/reading.h"
-#include "core/measuring/measured_balance.h"
 #include "core/measuring/simulation_size.h"
 
 namespace pipewright {
@@ -80,7 +78,7 @@ bool is_steady(const Simulation& simulation) {
 }
 
 SteadySimulator::SteadySimulator(Experiment experiment, CostSource& costs, Proof prove)
-    : experiment_(std::move(experiment)), costs_(costs), prove_(prove) {}
+    : experiment_(std::move(experiment)), settled_(experiment_), costs_(costs), prove_(prove) {}
 
 SteadySimulation SteadySimulator::on(const Hardware& hardware, const SteadySettings& settings) {
   std::vector<std::string> untimed;
@@ -88,7 +86,7 @@ SteadySimulation SteadySimulator::on(const Hardware& hardware, const SteadySetti
   const int given = settings.minibatches;
   const int most = given > 0 ? given : shown_minibatches(experiment_);
   for (int count = given > 0 ? given : first_try(experiment_);; count = std::min(2 * count, most)) {
-    check_simulation_size(experiment_, count, settings.written);
+    check_simulation_size(settled_, count, settings.written);
     const Proved& of = proved(count);
     SteadySimulation result{.simulation = simulate(of.schedule, costs.stages, hardware,
                                                    {.memory_over_time = settings.memory_over_time,
@@ -106,16 +104,17 @@ SteadySimulation SteadySimulator::on(const Hardware& hardware, const SteadySetti
 
 SourcedCosts SteadySimulator::costs_on(const Hardware& hardware,
                                        std::vector<std::string>& untimed) {
-  const bool cut_by_rates = experiment_.measured_balance && costs_.is_counted();
-  if (cut_by_rates && cut_for_ && *cut_for_ != hardware.rates) {
-    experiment_ = read_experiment(experiment_.given);  // other rates may cut it elsewhere
+  // Other rates may cut it elsewhere.
+  const bool cuts_anew = costs_.is_counted() && cut_for_ != hardware.rates;
+  SourcedCosts costs = costs_.of(cuts_anew ? experiment_ : settled_, hardware);
+  cut_for_ = hardware.rates;
+  if (costs.layout.balance != settled_.layout.balance) {
+    settled_ = experiment_.with(costs.layout);
     messages_.clear();
     schedules_.clear();
   }
-  SourcedCosts costs = costs_.of(experiment_, hardware);
-  cut_for_ = hardware.rates;
-  if (messages_.empty()) messages_ = edge_messages(experiment_);
-  untimed = account_for_codecs(costs.stages, experiment_, messages_, hardware,
+  if (messages_.empty()) messages_ = edge_messages(settled_);
+  untimed = account_for_codecs(costs.stages, settled_, messages_, hardware,
                                costs_.is_table() ? MessageSizes::OfCosts : MessageSizes::OfModel);
   return costs;
 }
@@ -123,10 +122,11 @@ SourcedCosts SteadySimulator::costs_on(const Hardware& hardware,
 const SteadySimulator::Proved& SteadySimulator::proved(int minibatches) {
   const auto known = schedules_.find(minibatches);
   if (known != schedules_.end()) return known->second;
-  Proved made{.schedule = experiment_.schedule(minibatches)};
+  Proved made{.schedule = settled_.schedule(minibatches)};
   prove_(made.schedule);
-  made.optimizer_state = optimizer_slots(experiment_, made.schedule);
-  made.optimizer_tables = table_bytes_of_stages(experiment_);
+  const Holdings held = settled_.holdings(made.schedule);
+  made.optimizer_state = held.slots();
+  made.optimizer_tables = held.table_bytes(settled_.stage_layers());
   return schedules_.emplace(minibatches, std::move(made)).first->second;
 }
 

@@ -87,6 +87,7 @@ class SteadySimulator {
   const Proved& proved(int minibatches);
 
   Experiment experiment_;
+  Experiment settled_;  ///< with its cut, once costs have decided it
   CostSource& costs_;
   Proof prove_;
   std::optional<DeviceRates> cut_for_;  ///< the rates that decided a measured balance

@@ -41,7 +41,7 @@ PointExperiment planned(const Experiment& experiment) {
           .cores = pipeline.threads * (alone ? 1 : workers),
           .processes = pipeline.execution == Execution::Mpi ? workers : 0,
           .gpus = gpus_of(pipeline.devices),
-          .settled_late = experiment.measured_balance || experiment.pipeline.measures_format,
+          .settled_late = experiment.layout.open(),
           .on_cpus = std::ranges::all_of(pipeline.devices,
                                          [](const std::string& name) { return name == "cpu"; })};
 }

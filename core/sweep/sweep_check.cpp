@@ -63,21 +63,6 @@ std::vector<Group> read_groups(const std::vector<SweepPoint>& points, RunProblem
   return groups;
 }
 
-/// Plans a group, reusing the open data set of the previous one if it is the same.
-Plan plan_of(Group& group, Group* before, const LayoutRequest& request) {
-  Team alone;
-  settle_layout(group.experiment, request, alone);
-  if (before != nullptr && before->experiment.dataset &&
-      same_data(before->experiment, group.experiment))
-    group.experiment.dataset = std::move(before->experiment.dataset);
-  else
-    open_data(group.experiment);
-  Plan plan = plan_open_data(group.experiment);
-  check_weights(plan);
-  check_memory(plan);
-  return plan;
-}
-
 }  // namespace
 
 std::size_t check_sweep(
@@ -85,16 +70,23 @@ std::size_t check_sweep(
     const std::function<void(const std::string& title, std::size_t runs, const Plan& plan)>& show) {
   const std::vector<SweepPoint> points = expand_sweep(document);
   RunProblems problems;
-  std::vector<Group> groups = read_groups(points, problems);
+  const std::vector<Group> groups = read_groups(points, problems);
   problems.throw_if_any(points.size());
-  Group* before = nullptr;
-  for (Group& group : groups) try {
-      const Plan plan = plan_of(group, before, request);
-      before = &group;
+  std::shared_ptr<const Dataset> dataset;  // the open one
+  const Experiment* opened_by = nullptr;
+  Team alone;
+  for (const Group& group : groups) try {
+      const Experiment e = group.experiment.with(settle_layout(group.experiment, request, alone));
+      if (opened_by == nullptr || !same_data(*opened_by, e)) {
+        dataset = open_data(e);
+        opened_by = &group.experiment;
+      }
+      const Plan plan = make_plan(e, dataset);
+      check_weights(plan);
+      check_memory(plan);
       show(group.title, group.runs, plan);
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::Bug) throw;
-      before = nullptr;
       problems.add(error, group.title);
     }
   problems.throw_if_any(groups.size());

@@ -65,7 +65,7 @@ Tensors largest_inputs(const Plan& plan) {
   // A target text may be as long as the longest source.
   if (e.model->vocabulary() > 0) return Tensors(inputs.size(), inputs[0]);
   if (e.model->flattens() || plan.test.empty()) return inputs;
-  const Batch one = e.dataset->batch(plan.test_split, std::span(plan.test).first(1), nullptr);
+  const Batch one = plan.dataset->batch(plan.test_split, std::span(plan.test).first(1), nullptr);
   std::vector<std::int64_t> sizes = inputs[0].sizes().vec();
   if (one.x.empty() || one.x[0].dim() != inputs[0].dim()) return inputs;
   for (std::size_t i = 1; i < sizes.size(); ++i)
@@ -83,10 +83,10 @@ std::int64_t most_values(const Tensors& tensors) {
 
 Loader Plan::training_loader(int first_epoch, int count, int first_minibatch) const {
   const Experiment& e = *experiment;
-  return Loader({.dataset = e.dataset.get(),
+  return Loader({.dataset = dataset.get(),
                  .split = Split::Train,
                  .precision = e.train.precision.values,
-                 .channels_last = e.pipeline.channels_last,
+                 .channels_last = *e.layout.channels_last,
                  .augment = true,
                  .seed = e.train.seed,
                  .first_epoch = first_epoch,
@@ -107,10 +107,10 @@ Loader Plan::evaluation_loader() const {
   const Experiment& e = *experiment;
   // Evaluation images keep the data set's size, which may not be that of training (`eval_size`).
   const auto shape = e.model->flattens() ? e.model->input_shape() : std::vector<std::int64_t>();
-  return Loader({.dataset = e.dataset.get(),
+  return Loader({.dataset = dataset.get(),
                  .split = test_split,
                  .precision = e.train.precision.values,
-                 .channels_last = e.pipeline.channels_last,
+                 .channels_last = *e.layout.channels_last,
                  .keep = 4 * e.pipeline.stages + 2,
                  .prefetch = e.loader.prefetch,
                  .threads = e.pipeline.threads,
@@ -121,8 +121,8 @@ Loader Plan::evaluation_loader() const {
 std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
   check_weights(*this);
   const Experiment& e = *experiment;
-  const auto layers = stage_layers();
-  const auto copies = leaving_copies(e.layers, e.balance);
+  const auto layers = experiment->stage_layers();
+  const auto copies = leaving_copies(e.layers, e.layout.balance);
   const Schedule& schedule = training.schedule;
   const Predictions predictions = predictions_of(schedule);
   std::vector<std::unique_ptr<Stage>> all;
@@ -141,7 +141,7 @@ std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
                        .options = at::TensorOptions(e.train.precision.weights)
                                       .device(devices[static_cast<std::size_t>(worker)]),
                        .narrow = e.train.precision.narrow(),
-                       .channels_last = e.pipeline.channels_last,
+                       .channels_last = *e.layout.channels_last,
                        .optimizer = &e.optimizer_of(stage),
                        .loss = e.loss.get(),
                        .predicts = predictions.any,
@@ -179,7 +179,7 @@ std::vector<std::unique_ptr<GradientExchange>> Plan::exchanges(const Team& team)
   const PipelineOptions& p = experiment->pipeline;
   std::vector<std::unique_ptr<GradientExchange>> all;
   if (p.replicas == 1 || p.gradient_compression.rank == 0) return all;
-  const auto layers = stage_layers();
+  const auto layers = experiment->stage_layers();
   for (int replica = 0; replica < p.replicas; ++replica)
     for (int stage = 0; stage < p.stages; ++stage) {
       all.emplace_back();
@@ -204,7 +204,7 @@ EdgeValues most_values(const Plan& plan) {
 
 void check_weights(const Plan& plan) {
   if (plan.experiment->weights.path.empty()) return;
-  const auto layers = plan.stage_layers();
+  const auto layers = plan.experiment->stage_layers();
   NamedShapes declared;
   for (std::size_t stage = 0; stage < layers.size(); ++stage)
     for (auto& entry : state_shapes(layers[stage], plan.head_of(static_cast<int>(stage))))

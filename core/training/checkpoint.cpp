@@ -37,7 +37,7 @@ struct HeldStage {
 };
 
 std::vector<HeldStage> held(const Plan& plan, const std::vector<std::unique_ptr<Stage>>& stages) {
-  const auto layers = plan.stage_layers();
+  const auto layers = plan.experiment->stage_layers();
   const std::size_t count = layers.size();
   std::vector<HeldStage> all;
   for (std::size_t i = 0; i < stages.size(); ++i) {

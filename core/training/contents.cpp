@@ -67,7 +67,7 @@ bool is_compared(const std::string& path, const Value& resolved) {
 
 }  // namespace
 
-Value contents_of(const Experiment& experiment) {
+Value contents_of(const Experiment& experiment, const Dataset& dataset) {
   const std::string like_sha256(64, '0');
   Value contents = Value::mapping();
   for (const std::string& path : path_options(experiment.resolved)) {
@@ -82,8 +82,7 @@ Value contents_of(const Experiment& experiment) {
     else if (path.starts_with("dataset."))
       contents.at_or_add("dataset") = Value();
   }
-  if (Value* dataset = contents.find("dataset"))
-    *dataset = Value::of(samples_of(*experiment.dataset));
+  if (Value* samples = contents.find("dataset")) *samples = Value::of(samples_of(dataset));
   return contents;
 }
 

@@ -19,7 +19,7 @@ namespace pipewright {
 /// Digests of the paths that are set: {"model.weights": "sha256:…", "dataset": "samples:…"}. Paths
 /// of the layout, and files whose option `sha256` is set, are left out. The data set must be open.
 /// Throws Error{Data}.
-Value contents_of(const Experiment& experiment);
+Value contents_of(const Experiment& experiment, const Dataset& dataset);
 
 /// The keys whose digests differ, as in "dataset and model.weights"; "" if none do.
 std::string changed_contents(const Value& before, const Value& now);

@@ -50,8 +50,7 @@ constexpr const char* kTokensOfData = " (int64 inputs are tokens; store numbers 
 
 /// Checks that the data set and the model have the same task and agree on whether inputs are
 /// tokens.
-void check_task(const Experiment& e) {
-  const Dataset& dataset = *e.dataset;
+void check_task(const Experiment& e, const Dataset& dataset) {
   const Model& model = *e.model;
   const bool given = dataset.vocabulary() > 0, wanted = model.vocabulary() > 0;
   const Task task = dataset.task() == Task::Regress ? Task::Classify : dataset.task();
@@ -64,10 +63,10 @@ void check_task(const Experiment& e) {
 }
 
 /// Checks that the data set gives the inputs that the model takes by name.
-void check_inputs(const Experiment& e) {
+void check_inputs(const Experiment& e, const Dataset& dataset) {
   std::vector<std::string> wanted;
   for (const NamedInput& input : e.model->named_inputs()) wanted.push_back(input.name);
-  if (e.dataset->input_names() == wanted) return;
+  if (dataset.input_names() == wanted) return;
   throw Error(ErrorKind::Experiment,
               concat("the model takes the inputs '", join(wanted, "', '"),
                      "', this data set gives one input; expected dataset: {name: tensors} with a "
@@ -75,8 +74,8 @@ void check_inputs(const Experiment& e) {
               e.where("dataset"));
 }
 
-void check_loss(const Experiment& e) {
-  const bool real = e.dataset->task() == Task::Regress;
+void check_loss(const Experiment& e, const Dataset& dataset) {
+  const bool real = dataset.task() == Task::Regress;
   const Task task = real ? Task::Regress : e.model->task();
   if (e.loss->fits(task)) return;
   if (e.loss->fits(Task::Regress))
@@ -93,17 +92,16 @@ void check_loss(const Experiment& e) {
 }
 
 /// Checks that the model has an output for each target that is a real number.
-void check_targets(const Experiment& e) {
-  const std::int64_t targets = e.dataset->classes(), outputs = e.model->classes();
-  if (e.dataset->task() != Task::Regress || targets == outputs) return;
+void check_targets(const Experiment& e, const Dataset& dataset) {
+  const std::int64_t targets = dataset.classes(), outputs = e.model->classes();
+  if (dataset.task() != Task::Regress || targets == outputs) return;
   refuse_model(e, {"classes", "widths"},
                concat("the data set has ", counted(targets, "real-valued target"),
                       " for a sample, the model ", counted(outputs, "output")),
                "expected as many outputs as targets");
 }
 
-void check_tokens(const Experiment& e) {
-  const Dataset& dataset = *e.dataset;
+void check_tokens(const Experiment& e, const Dataset& dataset) {
   const Model& model = *e.model;
   const std::int64_t given = dataset.sample_shape()[0], most = model.input_shape()[0];
   if (given > most)
@@ -120,9 +118,9 @@ void check_tokens(const Experiment& e) {
 }
 
 /// Refuses samples that slices cannot divide.
-void check_sliced_tokens(const Experiment& e) {
+void check_sliced_tokens(const Experiment& e, const Dataset& dataset) {
   const int slices = e.pipeline.slices;
-  const std::int64_t tokens = e.dataset->sample_shape()[0];
+  const std::int64_t tokens = dataset.sample_shape()[0];
   if (slices == 1 || tokens % slices == 0) return;
   throw Error(ErrorKind::Experiment,
               concat("pipeline.slices is ", slices, ", but a sample of this data set has ",
@@ -131,13 +129,13 @@ void check_sliced_tokens(const Experiment& e) {
 }
 
 /// Refuses metrics of another task; accuracy, which is always first, only where it is asked for.
-void check_metrics_of_task(const Experiment& e) {
-  const bool real = e.dataset->task() == Task::Regress;
+void check_metrics_of_task(const Experiment& e, const Dataset& dataset) {
+  const bool real = dataset.task() == Task::Regress;
   const Value* const given = e.given.find("metrics");
   for (std::size_t i = 0; i < e.metrics.size(); ++i) {
     const std::string& name = e.metric_names[i];
     const bool asked = given != nullptr && std::ranges::count(given->items, Value::of(name)) > 0;
-    if (!e.metrics[i] || !asked || e.metrics[i]->fits(e.dataset->task())) continue;
+    if (!e.metrics[i] || !asked || e.metrics[i]->fits(dataset.task())) continue;
     throw Error(ErrorKind::Experiment,
                 concat("the metric ", name, " rates ",
                        real ? "classes, the targets of this data set are real numbers; expected mae"
@@ -147,8 +145,8 @@ void check_metrics_of_task(const Experiment& e) {
   }
 }
 
-void check_metrics(const Experiment& e) {
-  check_metrics_of_task(e);
+void check_metrics(const Experiment& e, const Dataset& dataset) {
+  check_metrics_of_task(e, dataset);
   if (e.model->encoder_layers() == 0 && std::ranges::count(e.metric_names, kBleu) > 0)
     throw Error(ErrorKind::Experiment,
                 "the metric bleu rates translations, which this model does not make; choose "
@@ -158,17 +156,16 @@ void check_metrics(const Experiment& e) {
 
 }  // namespace
 
-void check_fit(const Experiment& e) {
-  const Dataset& dataset = *e.dataset;
+void check_fit(const Experiment& e, const Dataset& dataset) {
   const Model& model = *e.model;
-  check_inputs(e);
-  check_task(e);
-  check_loss(e);
-  check_metrics(e);
-  check_targets(e);
+  check_inputs(e, dataset);
+  check_task(e, dataset);
+  check_loss(e, dataset);
+  check_metrics(e, dataset);
+  check_targets(e, dataset);
   if (model.vocabulary() > 0) {
-    check_tokens(e);
-    check_sliced_tokens(e);
+    check_tokens(e, dataset);
+    check_sliced_tokens(e, dataset);
     return;
   }
   const auto given = dataset.sample_shape(), wanted = model.input_shape();

@@ -6,13 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <functional>
 #include <map>
-#include <numeric>
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
-#include "core/measuring/measured_balance.h"
 #include "core/stage/weight_store.h"
 #include "core/system/host_name.h"
 #include "core/system/machine_limits.h"
@@ -118,26 +115,9 @@ void check_hosts(const std::vector<std::string>& notes, const Team& team) {
 }  // namespace
 
 StageNeed stage_need(const Plan& plan, int stage) {
-  const Experiment& e = *plan.experiment;
-  StageNeed need;
-  const NamedShapes parameters =
-      parameter_shapes(plan.stage_layers()[as_size(stage)], plan.head_of(stage));
-  for (const auto& [name, shape] : parameters)
-    need.parameters += std::accumulate(shape.begin(), shape.end(), 1.0, std::multiplies<>());
-  need.copies = plan.training.versions.stages[as_size(stage)][0].copies;
-  const Precision& precision = e.train.precision;
-  const auto wide = static_cast<double>(at::elementSize(precision.weights));
-  const auto narrow = static_cast<double>(at::elementSize(precision.values));
-  const double version = wide + (precision.narrow() ? narrow : 0);
-  const double slots = optimizer_slots(e, plan.training.schedule);
-  need.bytes = need.parameters * (need.copies * version + narrow + slots * wide);
-  double of_noise = 0;  // the narrow copy of the weights with noise
-  if (e.perturbation.weight_noise > 0 && precision.narrow()) of_noise = need.parameters * narrow;
-  const auto tables = static_cast<double>(
-      numbers_in_tables(*e.optimizer, flat_layout(parameters, static_cast<std::int64_t>(wide))));
-  need.bytes += of_noise + tables * wide;
-  need.drained = need.parameters * (version + slots * wide) + tables * wide + of_noise;
-  return need;
+  return plan.experiment->holdings(plan.training.schedule)
+      .need(parameter_shapes(plan.experiment->stage_layers()[as_size(stage)], plan.head_of(stage)),
+            plan.training.versions.stages[as_size(stage)][0].copies);
 }
 
 std::string memory_text(const Plan& plan) {

@@ -3,18 +3,13 @@
 /// allocated: a system that overcommits memory would kill the run later.
 #pragma once
 
+#include "core/stage/holdings.h"
 #include "core/training/plan.h"
 
 namespace pipewright {
 
-/// Memory that one stage replica needs, without activations and messages, which depend on more than
-/// the plan.
-struct StageNeed {
-  double parameters = 0;  ///< number of parameter elements
-  int copies = 1;         ///< copies of them at once: the schedule's versions and predictions
-  double bytes = 0;       ///< bytes of the copies, the gradient and the optimizer's state
-  double drained = 0;     ///< of those where the pipeline is drained: one copy, and no gradient
-};
+/// Memory that each replica of a stage needs, without activations and messages, which depend on
+/// more than the plan.
 StageNeed stage_need(const Plan& plan, int stage);
 
 /// A remark on the need of one process that holds all stages: "1.20 GiB for parameters, gradients

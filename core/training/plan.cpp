@@ -2,13 +2,13 @@
 #include "core/training/plan.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/drawing/render_refusal.h"
 #include "core/experiment/perturbation.h"
+#include "core/experiment/reading.h"
 #include "core/runtime/devices/device.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/schedule_size.h"
@@ -63,7 +63,7 @@ ProvedSchedule proved(const Experiment& e, const PipelineShape& shape, std::int6
 /// Splits the samples into those for training and those for evaluation (test or held out).
 void split_samples(Plan& plan) {
   const LoaderOptions& loader = plan.experiment->loader;
-  const Dataset& dataset = *plan.experiment->dataset;
+  const Dataset& dataset = *plan.dataset;
   plan.train = limited(dataset, Split::Train, loader.limit_train);
   if (loader.validation == 0) {
     plan.test = limited(dataset, Split::Test, loader.limit_test);
@@ -87,8 +87,8 @@ void split_samples(Plan& plan) {
 void read_lengths(Plan& plan) {
   const Experiment& e = *plan.experiment;
   if (e.loader.bucket == 0) return;
-  for (std::int64_t i = 0; i < e.dataset->size(Split::Train); ++i)
-    plan.lengths.push_back(e.dataset->length(Split::Train, i));
+  for (std::int64_t i = 0; i < plan.dataset->size(Split::Train); ++i)
+    plan.lengths.push_back(plan.dataset->length(Split::Train, i));
   if (std::ranges::count(plan.lengths, 0) == std::ssize(plan.lengths))
     throw Error(ErrorKind::Experiment,
                 "loader.bucket sorts texts by length; all samples of this data set have the same",
@@ -135,22 +135,15 @@ void check_minibatches(Plan& plan) {
                 e.where("pipeline.microbatches"));
 }
 
-/// Index of the last layer of a stage.
-std::size_t last_layer(const Experiment& e, int stage) {
-  return static_cast<std::size_t>(
-      std::accumulate(e.balance.begin(), e.balance.begin() + stage + 1, std::int64_t{-1}));
-}
-
 void check_heads(const Experiment& e, const std::vector<int>& auxiliary) {
   for (const int stage : auxiliary) {
-    const std::size_t last = last_layer(e, stage);
-    if (!e.model->head(last))
-      throw Error(
-          ErrorKind::Experiment,
-          concat("the scheme wants a loss after stage ", stage, ", but no auxiliary head is ",
-                 "possible after the model's layer '", e.layers[last]->name(),
-                 "'; choose another scheme, or cut the model elsewhere"),
-          e.where("scheme"));
+    if (!e.head_behind(stage))
+      throw Error(ErrorKind::Experiment,
+                  concat("the scheme wants a loss after stage ", stage,
+                         ", but no auxiliary head is ", "possible after the model's layer '",
+                         e.stage_layers()[static_cast<std::size_t>(stage)].back()->name(),
+                         "'; choose another scheme, or cut the model elsewhere"),
+                  e.where("scheme"));
   }
 }
 
@@ -161,28 +154,29 @@ ProvedSchedule proved_schedule(const Experiment& e, std::int64_t minibatches, in
                 [&](int count) { return e.schedule(count, first); });
 }
 
-Plan make_plan(Experiment& experiment) {
-  open_data(experiment);
-  return plan_open_data(experiment);
+std::shared_ptr<const Dataset> open_data(const Experiment& experiment) {
+  Problems none;  // the section has been read before
+  Options root(&experiment.given, "", none);
+  std::unique_ptr<Dataset> dataset = read_dataset(root);
+  const Model& model = *experiment.model;
+  dataset->open({.seed = experiment.train.seed,
+                 .model_input = model.input_shape(),
+                 .model_flattens = model.flattens(),
+                 .model_classes = model.classes(),
+                 .model_vocabulary = model.vocabulary(),
+                 .model_inputs = model.named_inputs(),
+                 .model_task = model.task(),
+                 .real_targets = experiment.loss->fits(Task::Regress)});
+  return dataset;
 }
 
-void open_data(Experiment& experiment) {
-  experiment.dataset->open({.seed = experiment.train.seed,
-                            .model_input = experiment.model->input_shape(),
-                            .model_flattens = experiment.model->flattens(),
-                            .model_classes = experiment.model->classes(),
-                            .model_vocabulary = experiment.model->vocabulary(),
-                            .model_inputs = experiment.model->named_inputs(),
-                            .model_task = experiment.model->task(),
-                            .real_targets = experiment.loss->fits(Task::Regress)});
-}
-
-Plan plan_open_data(Experiment& experiment) {
-  PIPEWRIGHT_CHECK(!experiment.balance.empty(), "the cut is not settled");
+Plan make_plan(const Experiment& experiment, std::shared_ptr<const Dataset> dataset) {
+  PIPEWRIGHT_CHECK(!experiment.layout.open(), "the layout is not settled");
   Plan plan;
   plan.experiment = &experiment;
+  plan.dataset = dataset ? std::move(dataset) : open_data(experiment);
   plan.devices = resolve_devices(experiment.pipeline.devices, experiment.where("pipeline.device"));
-  check_fit(experiment);
+  check_fit(experiment, *plan.dataset);
   split_samples(plan);
   read_lengths(plan);
   check_minibatches(plan);
@@ -204,19 +198,9 @@ Plan plan_open_data(Experiment& experiment) {
   return plan;
 }
 
-std::vector<std::vector<LayerPtr>> Plan::stage_layers() const {
-  std::vector<std::vector<LayerPtr>> stages;
-  auto next = experiment->layers.begin();
-  for (const std::int64_t count : experiment->balance) {
-    stages.emplace_back(next, next + count);
-    next += count;
-  }
-  return stages;
-}
-
 LayerPtr Plan::head_of(int stage) const {
   if (!std::ranges::binary_search(auxiliary, stage)) return nullptr;
-  LayerPtr head = experiment->model->head(last_layer(*experiment, stage));
+  LayerPtr head = experiment->head_behind(stage);
   head->set_name(concat("heads.", stage));
   return head;
 }

@@ -2,6 +2,7 @@
 /// An experiment with its data opened and its schedule validated and compiled, ready to train.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "core/experiment/experiment.h"
@@ -14,8 +15,9 @@
 namespace pipewright {
 
 struct Plan {
-  const Experiment* experiment = nullptr;
-  std::vector<std::int64_t> train, test;  ///< indices into Split::Train, and into `test_split`
+  const Experiment* experiment = nullptr;  ///< with a settled layout
+  std::shared_ptr<const Dataset> dataset;  ///< open
+  std::vector<std::int64_t> train, test;   ///< indices into Split::Train, and into `test_split`
   Split test_split = Split::Test;
   std::vector<std::int64_t> lengths;  ///< lengths of training samples, for loader.bucket
   int minibatches = 0;                ///< mini-batches of an epoch
@@ -38,8 +40,7 @@ struct Plan {
   std::vector<std::unique_ptr<EdgeEnds>> edges(const Team& team = Team()) const;
   /// Gradient compression, indexed as the stages; empty if gradients are summed uncompressed.
   std::vector<std::unique_ptr<GradientExchange>> exchanges(const Team& team = Team()) const;
-  /// Layers of each stage. head_of() is the auxiliary head of a stage, or null.
-  std::vector<std::vector<LayerPtr>> stage_layers() const;
+  /// The auxiliary head of a stage, or null.
   LayerPtr head_of(int stage) const;
 };
 
@@ -48,13 +49,12 @@ struct Plan {
 /// Error{Schedule}, and Error{Data} if it does not fit into memory.
 ProvedSchedule proved_schedule(const Experiment& experiment, std::int64_t minibatches, int first);
 
-/// Opens the experiment's data set and compiles the schedules. The experiment must outlive the
-/// plan, and its cut must be settled. Throws Error{Experiment}, Error{Data} or Error{Schedule}.
-Plan make_plan(Experiment& experiment);
+/// The experiment's data set, open. Throws Error{Data}.
+std::shared_ptr<const Dataset> open_data(const Experiment& experiment);
 
-/// The two halves of make_plan(). Between them an open data set may be moved in from another
-/// experiment with the same one.
-void open_data(Experiment& experiment);
-Plan plan_open_data(Experiment& experiment);
+/// Compiles the schedules for that data, by default the experiment's own. The experiment must
+/// outlive the plan, and its layout must be settled. Throws Error{Experiment}, Error{Data} or
+/// Error{Schedule}.
+Plan make_plan(const Experiment& experiment, std::shared_ptr<const Dataset> dataset = nullptr);
 
 }  // namespace pipewright

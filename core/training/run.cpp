@@ -329,11 +329,11 @@ class EmergencyReport {
 
 }  // namespace
 
-void run_experiment(Experiment& experiment, const std::filesystem::path& path,
+void run_experiment(const Experiment& given, const std::filesystem::path& path,
                     const RunChoices& choices, Team& team, const std::atomic<bool>* stop) {
   const RunFolder folder(path);
   std::unique_ptr<FolderLock> claimed;  // held by process 0 to the end
-  ActionLog log(experiment.shape(1).workers());
+  ActionLog log(given.shape(1).workers());
   std::optional<RunState> state;
   Mutex ending;  // this thread or the team's may report a failure
   const auto end = [&](const Error& error, bool speaks) {
@@ -350,24 +350,25 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
   });
   const auto tell = [&](const std::string& text) {
     if (choices.quiet || !team.first()) return;
-    print_error("%s: %s\n", experiment.name.c_str(), text.c_str());
+    print_error("%s: %s\n", given.name.c_str(), text.c_str());
   };
   try {
-    const Beginning beginning = begin_in(folder, experiment, choices, team, claimed);
+    const Beginning beginning = begin_in(folder, given, choices, team, claimed);
     if (!beginning.remark.empty()) tell(beginning.remark);
     if (beginning.what == Resumption::Leave) return;
-    settle_layout(experiment,
-                  {.runs = path.parent_path(),
-                   .recorded = choices.resume ? folder.experiment() : std::filesystem::path(),
-                   .tell = tell},
-                  team);
+    const Experiment experiment = given.with(
+        settle_layout(given,
+                      {.runs = path.parent_path(),
+                       .recorded = choices.resume ? folder.experiment() : std::filesystem::path(),
+                       .tell = tell},
+                      team));
     const Plan plan = make_plan(experiment);
     check_memory(plan, team);
     const std::string missing = update_remark(plan.training.schedule, plan.training.loop);
     if (!missing.empty()) tell(concat("warning: ", missing));
     Value contents = Value::mapping();
     if (team.first()) {
-      contents = contents_of(experiment);
+      contents = contents_of(experiment, *plan.dataset);
       check_contents(folder, beginning.earlier, contents);
       if (choices.overwrite) folder.clear();  // only once it is known that the run can begin
     }

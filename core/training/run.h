@@ -26,7 +26,7 @@ struct RunChoices {
 
 /// Trains and writes a complete run folder. Refuses a folder that has a run already, unless
 /// `resume` or `overwrite` is set. Every failure is recorded in run.json and thrown as Error.
-void run_experiment(Experiment& experiment, const std::filesystem::path& folder,
+void run_experiment(const Experiment& experiment, const std::filesystem::path& folder,
                     const RunChoices& choices, Team& team, const std::atomic<bool>* stop);
 
 }  // namespace pipewright

@@ -119,7 +119,7 @@ void Trainer::train() {
   begin_logs();
   measurements_.try_out(done(), progress_);
   const std::array<std::int64_t, 1> any{0};  // generates synthetic data before the clock starts
-  static_cast<void>(plan_.experiment->dataset->batch(Split::Train, any, nullptr));
+  static_cast<void>(plan_.dataset->batch(Split::Train, any, nullptr));
   try {
     while (done() < drains.minibatches) train_to(drains.next(done()));
   } catch (const Error& error) {

@@ -14,7 +14,7 @@ namespace {
 
 /// Test samples sorted by length, so that little padding is needed.
 std::vector<std::int64_t> by_length(const Plan& plan) {
-  const Dataset& dataset = *plan.experiment->dataset;
+  const Dataset& dataset = *plan.dataset;
   std::vector<std::int64_t> indices = plan.test;
   std::ranges::stable_sort(
       indices, {}, [&](std::int64_t index) { return dataset.length(plan.test_split, index); });
@@ -26,7 +26,7 @@ std::vector<std::int64_t> by_length(const Plan& plan) {
 double translation_bleu(const Plan& plan, const TensorFile& weights,
                         const std::atomic<bool>* stop) {
   const Experiment& e = *plan.experiment;
-  const Dataset& dataset = *e.dataset;
+  const Dataset& dataset = *plan.dataset;
   at::set_num_threads(e.pipeline.threads);
   const Translator translator(e.layers, e.model->encoder_layers(), weights, plan.devices.front());
   const std::vector<std::int64_t> indices = by_length(plan);

@@ -35,7 +35,7 @@ class Instant {
     for (const auto& [name, tensor] : preconditioner.tensors)
       preconditioner_.emplace_back(name, moved(tensor));
     const auto count = std::min(samples, std::ssize(plan.train));
-    Batch batch = plan.experiment->dataset->batch(
+    Batch batch = plan.dataset->batch(
         Split::Train, std::span(plan.train).first(static_cast<std::size_t>(count)), nullptr);
     for (const at::Tensor& input : batch.x) inputs_.push_back(moved(input));
     targets_ = batch.y.to(options_.device());
@@ -44,7 +44,7 @@ class Instant {
   ModelInstant model() const {
     const Experiment& e = *plan_.experiment;
     return {.layers = e.layers,
-            .layers_per_stage = e.balance,
+            .layers_per_stage = e.layout.balance,
             .loss = *e.loss,
             .state = state_,
             .preconditioner = preconditioner_,
@@ -141,7 +141,7 @@ WholeModelNeed whole_model_need(const Plan& plan) {
   const std::optional<LinearRule> rule = e.optimizer->linear();
   const bool divided = rule && rule->preconditioned;
   const auto copies = static_cast<double>(most_copies(plan, 0));
-  const auto layers = plan.stage_layers();
+  const auto layers = plan.experiment->stage_layers();
   for (std::size_t stage = 0; stage < layers.size(); ++stage) {
     const LayerPtr head = plan.head_of(static_cast<int>(stage));
     const double divisors = divided ? elements(parameter_shapes(layers[stage], head)) : 0;

@@ -13,7 +13,8 @@ std::vector<std::pair<std::string, std::string>> peaks_of(const DeviceBench& ben
                                                           const Experiment& e) {
   const Profile profile = measure(e, {.device = bench.device, .repetitions = 1});
   std::vector<double> predicted, measured;
-  for (const StageMemory& stage : stage_memories(e, profile, e.pipeline.stages).of_cut(e.balance))
+  for (const StageMemory& stage :
+       stage_memories(e, profile, e.pipeline.stages).of_cut(e.layout.balance))
     predicted.push_back(static_cast<double>(stage.total()));
   for (const std::int64_t peak : measure_stage_peaks(e, 2 * e.pipeline.stages, bench.device))
     measured.push_back(static_cast<double>(peak));

@@ -80,14 +80,14 @@ void load_all(Loader& loader) {
   }
 }
 
-void load(benchmark::State& state, Dataset& data, std::int64_t batch, std::int64_t most,
-          double target) {
+void load(benchmark::State& state, const Experiment& experiment, std::int64_t batch,
+          std::int64_t most, double target) {
   at::set_num_threads(1);
-  data.open({});
+  const auto data = open_data(experiment);
   std::int64_t images = 0;
   double seconds = 0;
   for (auto _ : state) {
-    Loader loader = loader_of(data, batch, most, 0);
+    Loader loader = loader_of(*data, batch, most, 0);
     const double begin = processor_seconds();
     load_all(loader);
     const double taken = processor_seconds() - begin;
@@ -104,7 +104,7 @@ void cifar10(benchmark::State& state) {
   if (root.empty()) return;
   const Experiment e = experiment("{name: cifar10, root: '" + root + "', batches: 1}",
                                   "{name: cnn, size: 32}", 128, "{stages: 1}");
-  load(state, *e.dataset, 128, 10'000, kCifarTarget);
+  load(state, e, 128, 10'000, kCifarTarget);
 }
 
 void tiny_imagenet(benchmark::State& state) {
@@ -113,7 +113,7 @@ void tiny_imagenet(benchmark::State& state) {
   if (root.empty()) return;
   const Experiment e = experiment("{name: tiny_imagenet, root: '" + root + "', size: 224}",
                                   "{name: resnet18, size: 224}", 32, "{stages: 1}");
-  load(state, *e.dataset, 32, 512, kTinyTarget);
+  load(state, e, 32, 512, kTinyTarget);
 }
 
 /// Mini-batches that two workers ask for before one is trained on, and the one before them.
@@ -162,7 +162,7 @@ struct Training {
     plan.training = compile(experiment.scheme->schedule(experiment.shape(steps)));
     plan.auxiliary = plan.training.schedule.auxiliary;
     all_stages = plan.stages();
-    experiment.dataset->open({});
+    plan.dataset = open_data(experiment);
   }
   void run(Batches& batches, Execution execution) {
     execute(plan.training, all_stages,
@@ -185,12 +185,12 @@ void cnn_share(benchmark::State& state) {
   if (root.empty()) return;
   at::set_num_threads(1);
   Training training(root, 1, kSteps);
-  Loader first = loader_of(*training.experiment.dataset, kBatch, kBatch, 0);
+  Loader first = loader_of(*training.plan.dataset, kBatch, kBatch, 0);
   const Share all = first.share(0, 0, 0);
   FixedBatches held(first.inputs(0, all, at::kCPU), first.targets(0, all, at::kCPU));
   double loading = 0, computing = 0;
   for (auto _ : state) {
-    Loader loader = loader_of(*training.experiment.dataset, kBatch, kImages, 0);
+    Loader loader = loader_of(*training.plan.dataset, kBatch, kImages, 0);
     const double begin = processor_seconds();
     load_all(loader);
     const double middle = processor_seconds();
@@ -212,7 +212,7 @@ void cnn_waits(benchmark::State& state) {
   Training training(root, 2, kSteps);
   double waited = 0, taken = 0;
   for (auto _ : state) {
-    Loader loader = loader_of(*training.experiment.dataset, kBatch, kImages, 1);
+    Loader loader = loader_of(*training.plan.dataset, kBatch, kImages, 1);
     Watched watched(loader);
     const auto begin = Clock::now();
     training.run(watched, Execution::Threads);

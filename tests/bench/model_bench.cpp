@@ -50,7 +50,8 @@ void answer(const std::string& request) {
   Experiment experiment = experiment_of(parse_yaml(request, "model_bench"));
   // Profiles for memory_format: auto are kept here, as beside run folders.
   Team alone;
-  settle_layout(experiment, {.runs = "build/profiles", .recorded = {}, .tell = {}}, alone);
+  experiment = experiment.with(
+      settle_layout(experiment, {.runs = "build/profiles", .recorded = {}, .tell = {}}, alone));
   const Plan plan = make_plan(experiment);
   const auto stages = plan.stages();
   FixedBatches batches = first_minibatch(plan);

@@ -20,9 +20,7 @@
 #include "core/experiment/stage_layout.h"
 #include "core/measuring/hardware_source.h"
 #include "core/measuring/measured_balance.h"
-#include "core/measuring/measured_format.h"
 #include "core/measuring/measured_layout.h"
-#include "core/runtime/devices/device.h"
 #include "core/schedule/offload.h"
 #include "core/schedule/remarks.h"
 #include "core/stability/edge_text.h"
@@ -58,13 +56,13 @@ void print_layout(const Experiment& e) {
       e.model->task() == Task::Continue ||
       (given != nullptr && given->is(Value::Kind::Text) && looks_like_layout(given->text));
   if (!wanted) return;
-  if (const std::string layout = layout_of_balance(e.balance, e.layers); !layout.empty())
+  if (const std::string layout = layout_of_balance(e.layout.balance, e.layers); !layout.empty())
     print("layout      %s, in Megatron-Core's letters\n", layout.c_str());
 }
 
 void print_plan(const Plan& plan) {
   const Experiment& e = *plan.experiment;
-  const auto layers = plan.stage_layers();
+  const auto layers = plan.experiment->stage_layers();
   print("data        %zu training and %zu %s samples, %s of %lld an epoch\n", plan.train.size(),
         plan.test.size(), plan.test_split == Split::Test ? "test" : "held-out",
         counted(plan.minibatches, "mini-batch").c_str(),
@@ -138,8 +136,7 @@ void print_remarks(const Plan& plan) {
 /// Explains the cut if there is a profile of the layers: the one it names, or one beside the run
 /// folders.
 void print_cut(const Experiment& e) {
-  const at::Device device =
-      resolve_devices({e.pipeline.devices.front()}, e.where("pipeline.device")).front();
+  const at::Device device = profiled_device(e);
   const bool named = e.measured_balance && !e.measured_balance->profile.empty();
   const auto file = named ? e.measured_balance->profile : profile_path(e, device, kRuns);
   if (!std::filesystem::exists(file)) return;
@@ -147,7 +144,8 @@ void print_cut(const Experiment& e) {
   const int stages = e.pipeline.stages;
   print("\nas profiled on %s (%s), for a micro-batch of %s:\n%s", profile.device.c_str(),
         file.c_str(), counted(profile.samples, "sample").c_str(),
-        render_cut(profile, stage_memories(e, profile, stages), cut_rules(e, stages), e.balance)
+        render_cut(profile, stage_memories(e, profile, stages), cut_rules(e, stages),
+                   e.layout.balance)
             .c_str());
 }
 
@@ -165,12 +163,13 @@ void check_one(const Value& document, const std::string& remark, const Problems&
   if (!remark.empty()) tell(remark);
   print("experiment  %s\n", experiment->name.c_str());
   Team alone;
-  settle_layout(*experiment, {.runs = kRuns, .recorded = {}, .tell = tell}, alone);
-  const Plan plan = make_plan(*experiment);
+  const Experiment settled = experiment->with(
+      settle_layout(*experiment, {.runs = kRuns, .recorded = {}, .tell = tell}, alone));
+  const Plan plan = make_plan(settled);
   check_weights(plan);
   print_plan(plan);
-  print_edges(*experiment);
-  print_cut(*experiment);
+  print_edges(settled);
+  print_cut(settled);
   print_remarks(plan);
   check_memory(plan);
 }

@@ -8,7 +8,7 @@
 #include "core/drawing/render_plan.h"
 #include "core/drawing/render_profile.h"
 #include "core/measuring/measured_balance.h"
-#include "core/measuring/measured_format.h"
+#include "core/measuring/measured_layout.h"
 #include "core/measuring/profiling.h"
 #include "core/runtime/devices/device.h"
 #include "core/system/file.h"
@@ -114,7 +114,8 @@ int run_profile(const std::vector<std::string>& arguments) {
   if (!settings.device.is_meta()) {  // counted bytes are the same in both formats
     const auto tell = [](const std::string& text) { print_error("%s\n", text.c_str()); };
     Team alone;
-    settle_memory_format(experiment, {.runs = "runs", .recorded = {}, .tell = tell}, alone);
+    experiment = experiment.with(
+        settle_memory_format(experiment, {.runs = "runs", .recorded = {}, .tell = tell}, alone));
   }
   StatusLine status(stderr);
   settings.on_layer = [&](std::size_t layer) {

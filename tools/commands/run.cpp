@@ -10,7 +10,7 @@
 #include "core/experiment/experiment.h"
 #include "core/experiment/plugins.h"
 #include "core/measuring/hardware_source.h"
-#include "core/measuring/measured_format.h"
+#include "core/measuring/measured_layout.h"
 #include "core/processes/mpi_wire.h"
 #include "core/processes/start_words.h"
 #include "core/processes/wire_team.h"
@@ -74,7 +74,7 @@ class Start {
 
 /// Runs the experiment as one process of several. A failure ends all of them.
 template <class Told>
-void run_in_team(Experiment& experiment, const std::filesystem::path& out, RunChoices choices,
+void run_in_team(const Experiment& experiment, const std::filesystem::path& out, RunChoices choices,
                  int rank, const Told& told) {
   const std::atomic<bool>* const stop = interrupt_flag();
   interrupt_on(kStopSignal);
@@ -206,7 +206,7 @@ int run_run(const std::vector<std::string>& arguments) {
   read_from_folder(given, line.given("resume"));
   Problems faults;
   const OneExperiment one = one_experiment(given, faults);
-  Experiment experiment = read_experiment(one.document, faults);
+  const Experiment experiment = read_experiment(one.document, faults);
   check_hardware(one.document);  // nothing trains on it, but `check` refuses it, too
   need_libtorch();
   const std::filesystem::path out = folder_of(given, one, experiment.name);

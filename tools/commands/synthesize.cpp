@@ -15,7 +15,6 @@
 #include "core/measuring/codec_costs.h"
 #include "core/measuring/cost_source.h"
 #include "core/measuring/hardware_source.h"
-#include "core/measuring/measured_balance.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/schedule_size.h"
 #include "core/simulation/shipped_hardware.h"
@@ -124,8 +123,9 @@ ScheduleLimits limits_of(const CommandLine& line, const Experiment& experiment,
   if (line.given("live") && line.given("memory")) refuse("--live and --memory exclude each other");
   if (line.given("live")) limits.live = whole(line, "live", 1);
   limits.staleness = whole(line, "staleness", 0);
-  limits.optimizer_state = optimizer_slots(experiment, pipeline_schedule(shape, {}));
-  limits.optimizer_tables = table_bytes_of_stages(experiment);
+  const Holdings held = experiment.holdings(pipeline_schedule(shape, {}));
+  limits.optimizer_state = held.slots();
+  limits.optimizer_tables = held.table_bytes(experiment.stage_layers());
   const auto workers = static_cast<std::size_t>(shape.workers_per_replica());
   if (line.given("memory"))
     limits.memory.assign(workers, static_cast<std::int64_t>(memory(line)));
@@ -227,7 +227,9 @@ Request read_request(const CommandLine& line) {
   request.hardware = HardwareSource(hardware_file(line.text("hardware")))
                          .of(one.document, request.shape.workers_per_replica());
   request.costs = source.of(request.experiment, request.hardware);
-  account_for_codecs(request.costs.stages, request.experiment, request.hardware,
+  request.experiment = request.experiment.with(request.costs.layout);
+  account_for_codecs(request.costs.stages, request.experiment, edge_messages(request.experiment),
+                     request.hardware,
                      source.is_table() ? MessageSizes::OfCosts : MessageSizes::OfModel);
   request.limits = limits_of(line, request.experiment, request.shape, request.hardware);
   return request;

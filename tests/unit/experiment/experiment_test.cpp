@@ -77,7 +77,7 @@ TEST(ReadExperiment, NeedsNoOptionAtAll) {
   const Experiment e = read_experiment(Value::mapping());
   EXPECT_EQ(e.name, "experiment");
   EXPECT_EQ(e.pipeline.devices, std::vector<std::string>{"cpu"});
-  EXPECT_EQ(e.balance.size(), 1u);
+  EXPECT_EQ(e.layout.balance.size(), 1u);
 }
 
 TEST(ReadExperiment, RefusesMoreMicroBatchesThanSamples) {
@@ -123,7 +123,7 @@ TEST(ReadExperiment, LetsTheSchemePlaceStagesWhereNobodyElseDoes) {
       read_experiment(parse_yaml("pipeline: {stages: 4, microbatches: 2, device: [cpu, cpu]}\n"
                                  "scheme: {name: interleaved, chunks: 2}",
                                  "f.yaml"));
-  EXPECT_EQ(e.pipeline.placement, (std::vector{0, 1, 0, 1}));
+  EXPECT_EQ(e.layout.placement, (std::vector{0, 1, 0, 1}));
   EXPECT_EQ(e.shape(1).workers(), 2);
   expect_refused(
       "pipeline: {stages: 4, placement: [0, 0, 1, 1]}\nscheme: {name: interleaved, chunks: 2}",
@@ -159,7 +159,8 @@ TEST(ReadExperiment, ReportsTheProblemsOfAllSectionsTogether) {
 TEST(ReadExperiment, ReadsItsResolvedFormBackToTheSameDigest) {
   for (const char* changes :
        {"{}", "{scheme: {name: spectrain, version: 2, velocity: geometric}}",
-        "{pipeline.balance: [1, 2, 1], pipeline.stages: 3, pipeline.device: [cpu, cpu, cpu]}",
+        "{pipeline.balance: [1, 2, 1], pipeline.stages: 3, pipeline.device: [cpu, cpu, "
+        "cpu]}",
         "{optimizer: {name: adam, betas: [0.8, 0.9]}, lr_schedule: {name: multistep, milestones: "
         "[2, 5], warmup: {length: 3}}}",
         "{scheme: {name: delayed_sgd, delay: [3, 2, 1, 0]}, pipeline.placement: [0, 1, 1, 0]}",
@@ -178,6 +179,17 @@ TEST(ReadExperiment, GivesTheSameDigestForWhatIsTheSameExperiment) {
   EXPECT_EQ(read_experiment(small_document("{loader.shuffle: true}")).digest, digest)
       << "a default, spelt out";
   EXPECT_NE(read_experiment(small_document("{train.seed: 2}")).digest, digest);
+}
+
+TEST(Experiment, IsNotChangedByALayoutThatIsDecidedLater) {
+  const Experiment e =
+      read_experiment(small_document("{pipeline.stages: 2, pipeline.balance: time}"));
+  const Experiment cut = e.with(e.cut({1, 3}));
+  EXPECT_TRUE(e.layout.open());
+  EXPECT_FALSE(cut.layout.open());
+  EXPECT_EQ(e.resolved.find_path("pipeline.balance")->text, "time");
+  EXPECT_EQ(read_experiment(cut.resolved).layout.balance, cut.layout.balance);
+  EXPECT_EQ(cut.digest, e.digest) << "of the file, which leaves the cut open";
 }
 
 TEST(Experiment, HasALearningRateForEachMiniBatchAndBeyondTheEnds) {

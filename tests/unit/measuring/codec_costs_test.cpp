@@ -39,7 +39,7 @@ TEST(Crossing, HasTheBytesThatRunsCount) {
                                    ", pipeline.compression: ", codec, "}"));
       std::vector<StageCost> costs(4);
       for (StageCost& cost : costs) cost.output_bytes = cost.input_bytes = -1;
-      account_for_codecs(costs, laboratory.experiment, {});
+      account_for_codecs(costs, laboratory.experiment, edge_messages(laboratory.experiment), {});
       const RunResult run = train(laboratory.plan(), laboratory.plan().stages(), Execution::Serial);
       ASSERT_EQ(run.traffic.size(), 6u);
       for (const EdgeTraffic& edge : run.traffic) {
@@ -67,10 +67,10 @@ TEST(Crossing, SumsHaveTheBytesThatRunsCount) {
       Laboratory laboratory(concat("{scheme: {name: ", scheme,
                                    "}, pipeline.replicas: 2, pipeline.stages: 3, ", model,
                                    ", pipeline.gradient_compression: ", compression, "}"));
-      Experiment& experiment = laboratory.experiment;
+      const Experiment& experiment = laboratory.experiment;
       std::vector<StageCost> costs =
           CostSource(CostFiles()).of(experiment, rated_hardware()).stages;
-      account_for_codecs(costs, experiment, {});
+      account_for_codecs(costs, experiment, edge_messages(experiment), {});
       const Simulation simulation =
           simulate(experiment.schedule(1), costs, ideal_hardware(6), {.memory = false});
       const RunResult run = train(laboratory.plan(), laboratory.plan().stages(), Execution::Serial);
@@ -105,7 +105,8 @@ TEST(Crossing, SumsTakeTheTimeThatTheHardwareSays) {
   hardware.within = {.latency = 0.25, .bandwidth = 1000};
   const Schedule schedule = laboratory.experiment.schedule(1);
   std::vector<StageCost> costs = plain;
-  EXPECT_EQ(account_for_codecs(costs, laboratory.experiment, hardware),
+  EXPECT_EQ(account_for_codecs(costs, laboratory.experiment, edge_messages(laboratory.experiment),
+                               hardware),
             std::vector<std::string>{"powersgd"});
   const double ring = (factors + biases) / 1000 + 4 * 0.25;
   EXPECT_NEAR(simulate(schedule, costs, hardware, {}).makespan, 3 + ring, tolerance::seconds(20));
@@ -114,7 +115,9 @@ TEST(Crossing, SumsTakeTheTimeThatTheHardwareSays) {
   hardware.codecs = {{.codec = "powersgd", .encode = 100, .decode = 200}};
   hardware.devices[1].slowdown = 2;
   costs = plain;
-  EXPECT_TRUE(account_for_codecs(costs, laboratory.experiment, hardware).empty());
+  EXPECT_TRUE(account_for_codecs(costs, laboratory.experiment, edge_messages(laboratory.experiment),
+                                 hardware)
+                  .empty());
   const Simulation slower = simulate(schedule, costs, hardware, {});
   const double coding = weights / 100 + weights / 200;
   EXPECT_NEAR(slower.makespan, 2 * (3 + coding) + ring, tolerance::seconds(20));
@@ -125,7 +128,9 @@ TEST(Crossing, SumsTakeTheTimeThatTheHardwareSays) {
 TEST(Crossing, LeavesUncompressedPipelinesAlone) {
   Laboratory laboratory;
   std::vector<StageCost> costs(4);
-  EXPECT_TRUE(account_for_codecs(costs, laboratory.experiment, {}).empty());
+  EXPECT_TRUE(
+      account_for_codecs(costs, laboratory.experiment, edge_messages(laboratory.experiment), {})
+          .empty());
   EXPECT_FALSE(costs[0].sent_bytes || costs[1].sent_gradient_bytes);
 }
 
@@ -141,7 +146,8 @@ TEST(Crossing, TakesTheTimeThatTheHardwareSays) {
   const std::vector<StageCost> plain(
       4, {.forward = 1, .backward = 2, .input_bytes = 160, .output_bytes = 160});
   std::vector<StageCost> costs = plain;
-  EXPECT_EQ(account_for_codecs(costs, laboratory.experiment, hardware),
+  EXPECT_EQ(account_for_codecs(costs, laboratory.experiment, edge_messages(laboratory.experiment),
+                               hardware),
             std::vector<std::string>{"bf16"});
   const double gained = simulate(schedule, plain, hardware, {}).makespan -
                         simulate(schedule, costs, hardware, {}).makespan;

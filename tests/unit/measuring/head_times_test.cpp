@@ -27,7 +27,7 @@ Experiment experiment_with(const std::string& scheme) {
 SourcedCosts modelled(const std::string& scheme, double bandwidth) {
   Hardware hardware = ideal_hardware(4);
   hardware.rates = {.flops = kFlops, .bandwidth = bandwidth};
-  Experiment e = experiment_with(scheme);
+  const Experiment e = experiment_with(scheme);
   CostSource costs{CostFiles()};
   return costs.of(e, hardware);
 }
@@ -68,7 +68,7 @@ TEST(HeadTimes, AreMeasuredUnderASchemeThatHasHeads) {
   const auto stages_from = [&](const Profile& profile) {
     const std::filesystem::path file = folder / "profile.yaml";
     fixtures::put(file, to_yaml(profile_value(profile)));
-    Experiment e = experiment_with("{name: interlocking, width: 1}");
+    const Experiment e = experiment_with("{name: interlocking, width: 1}");
     CostSource costs{CostFiles{.profile = file}};
     return costs.of(e, ideal_hardware(4));
   };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `balance: time | memory`: decided once, by a profile that fits, and recorded as a list.
-#include "core/measuring/measured_balance.h"
 #include "core/experiment/reading.h"
+#include "core/measuring/measured_layout.h"
 
 #include "core/measuring/profiling.h"
 #include "core/tensors/torch.h"
@@ -31,57 +31,58 @@ class MeasuredBalances : public RunFolders {
   }
 
   /// The cut, and what was told while it was settled.
-  Sizes settled(Experiment& e, const std::filesystem::path& recorded = {}) {
+  Sizes settled(const Experiment& e, const std::filesystem::path& recorded = {}) {
     Team alone;
     told.clear();
-    settle_balance(e,
-                   {.runs = root_,
-                    .recorded = recorded,
-                    .tell = [&](const std::string& text) { told += text + "\n"; }},
-                   alone);
-    return e.balance;
+    last = e.with(settle_layout(e,
+                                {.runs = root_,
+                                 .recorded = recorded,
+                                 .tell = [&](const std::string& text) { told += text + "\n"; }},
+                                alone));
+    return last.layout.balance;
   }
 
   std::string told;
+  Experiment last;  ///< with its cut
 };
 
 constexpr const char* kByTime = "{pipeline.stages: 2, pipeline.balance: time}";
 
 TEST_F(MeasuredBalances, AreMeasuredOnceForAllRunsOfAFolder) {
-  Experiment first = experiment(kByTime), second = experiment(kByTime);
-  const Sizes cut = settled(first);
+  const Experiment e = experiment(kByTime);
+  const Sizes cut = settled(e);
   EXPECT_EQ(cut.size(), 2U);
   EXPECT_TRUE(told.starts_with("measuring the 4 layers of mlp for pipeline.balance, into "))
       << told;
-  EXPECT_TRUE(std::filesystem::exists(profile_path(first, at::kCPU, root_)));
-  EXPECT_EQ(settled(second), cut);
+  EXPECT_TRUE(std::filesystem::exists(profile_path(e, at::kCPU, root_)));
+  EXPECT_EQ(settled(e), cut);
   EXPECT_EQ(told.find("measuring"), std::string::npos);
 }
 
 TEST_F(MeasuredBalances, AreRecordedAsTheListThatResults) {
-  Experiment e = experiment(kByTime);
+  const Experiment e = experiment(kByTime);
   put_profile(profile_path(e, at::kCPU, root_), e, {1, 1, 1, 10});
   EXPECT_EQ(settled(e), (Sizes{3, 1}));
-  EXPECT_EQ(*e.resolved.find_path("pipeline.balance"), parse_yaml("[3, 1]", "list"));
-  EXPECT_EQ(read_experiment(e.resolved).balance, (Sizes{3, 1}));
+  EXPECT_EQ(*last.resolved.find_path("pipeline.balance"), parse_yaml("[3, 1]", "list"));
+  EXPECT_EQ(read_experiment(last.resolved).layout.balance, (Sizes{3, 1}));
 }
 
 TEST_F(MeasuredBalances, OfARunToBeResumedStayWhatTheyWere) {
-  Experiment e = experiment(kByTime);
+  const Experiment e = experiment(kByTime);
   put_profile(profile_path(e, at::kCPU, root_), e, {1, 1, 1, 10});
   const auto recorded = put("run/experiment.yaml", "pipeline: {balance: [1, 3]}");
   EXPECT_EQ(settled(e, recorded), (Sizes{1, 3}));
-  Experiment three = experiment("{pipeline.stages: 3, pipeline.balance: time}");
+  const Experiment three = experiment("{pipeline.stages: 3, pipeline.balance: time}");
   EXPECT_EQ(settled(three, recorded), (Sizes{1, 2, 1}));  // for two stages only
 }
 
 TEST_F(MeasuredBalances, TakeTheProfileThatIsNamedOrSayWhyNot) {
-  Experiment e = experiment(kByTime);
+  const Experiment e = experiment(kByTime);
   put_profile("mine.yaml", e, {10, 1, 1, 1});
   const std::string named = concat(", pipeline.cut.profile: ", (root_ / "mine.yaml").string(), "}");
-  Experiment good = experiment("{pipeline.stages: 2, pipeline.balance: time" + named);
+  const Experiment good = experiment("{pipeline.stages: 2, pipeline.balance: time" + named);
   EXPECT_EQ(settled(good), (Sizes{1, 3}));
-  Experiment stale =
+  const Experiment stale =
       experiment("{pipeline.stages: 2, loader.batch_size: 4, pipeline.balance: time" + named);
   try {
     settled(stale);
@@ -96,7 +97,7 @@ TEST_F(MeasuredBalances, TakeTheProfileThatIsNamedOrSayWhyNot) {
 }
 
 TEST_F(MeasuredBalances, KeepToTheMemoryOfAWorker) {
-  Experiment e =
+  const Experiment e =
       experiment("{pipeline.stages: 2, pipeline.balance: time, pipeline.cut.memory: 100}");
   try {
     settled(e);

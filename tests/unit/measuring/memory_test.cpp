@@ -54,7 +54,7 @@ void expect_predicted(const Small& small, const char* scheme, const char* precis
   document.find("pipeline")->at_or_add("memory_format") = Value::of(format);
   const Experiment e = read_experiment(document);
   const Profile profile = measure(e, {.repetitions = 1});
-  const auto predicted = stage_memories(e, profile, e.pipeline.stages).of_cut(e.balance);
+  const auto predicted = stage_memories(e, profile, e.pipeline.stages).of_cut(e.layout.balance);
   const auto measured = measure_stage_peaks(e, 2 * e.pipeline.stages, at::kCPU);
   for (std::size_t stage = 0; stage < measured.size(); ++stage) {
     const auto peak = static_cast<double>(measured[stage]);
@@ -121,7 +121,7 @@ TEST(Memory, OfAnOptimizersTablesIsCountedToTheByte) {
                           optimizer, "}"),
                    "f.yaml"));
     const Profile counted = measure(e, {.device = at::kMeta});
-    const StageMemory memory = stage_memories(e, counted, 1).of_cut(e.balance)[0];
+    const StageMemory memory = stage_memories(e, counted, 1).of_cut(e.layout.balance)[0];
     EXPECT_EQ(memory.optimizer, 4 * numbers) << optimizer;
   }
 }
@@ -141,7 +141,7 @@ TEST(Memory, OfGradientRulesIsCountedToTheByte) {
                           rules, "}"),
                    "f.yaml"));
     const Profile counted = measure(e, {.device = at::kMeta});
-    EXPECT_EQ(stage_memories(e, counted, 1).of_cut(e.balance)[0].optimizer, 4 * slots * slot)
+    EXPECT_EQ(stage_memories(e, counted, 1).of_cut(e.layout.balance)[0].optimizer, 4 * slots * slot)
         << rules;
   }
 }
@@ -166,7 +166,7 @@ TEST(Memory, ThatIsKeptIsCountedOnTheMetaDeviceToTheByte) {
       EXPECT_EQ(counted.layers[i].activation_bytes, measured.layers[i].activation_bytes)
           << small.model << " " << measured.layers[i].name;
     const auto whole = [&](const Profile& profile) {
-      return stage_memories(e, profile, 1).of_cut(e.balance)[0];
+      return stage_memories(e, profile, 1).of_cut(e.layout.balance)[0];
     };
     const StageMemory needed = whole(measured), without_kernels = whole(counted);
     EXPECT_EQ(without_kernels.weights, needed.weights) << small.model;
@@ -184,7 +184,7 @@ TEST(Memory, OfAnLstmIsAtMostWhatOneDnnKeeps) {
     if (!has_lstm(small)) continue;
     const Experiment e = of_two_samples(small);
     const auto kept = [&](const ProfileSettings& settings) {
-      return stage_memories(e, measure(e, settings), 1).of_cut(e.balance)[0].activations;
+      return stage_memories(e, measure(e, settings), 1).of_cut(e.layout.balance)[0].activations;
     };
     EXPECT_GT(kept({.device = at::kMeta}), 0) << small.model;
     EXPECT_LT(kept({.device = at::kMeta}), kept({.repetitions = 1})) << small.model;

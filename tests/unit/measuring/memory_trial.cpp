@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/measuring/memory_trial.h"
 
-#include <numeric>
-
 #include "core/base/as_size.h"
 #include "core/measuring/made_up_batch.h"
 #include "core/runtime/batches.h"
@@ -36,11 +34,11 @@ class Trial {
       : program_(program),
         stage_({.index = stage,
                 .last = stage + 1 == e.pipeline.stages,
-                .layers = layers_of(e, stage),
+                .layers = e.stage_layers()[as_size(stage)],
                 .head = head_of(e, program, stage),
                 .options = at::TensorOptions(e.train.precision.weights).device(device),
                 .narrow = e.train.precision.narrow(),
-                .channels_last = e.pipeline.channels_last,
+                .channels_last = *e.layout.channels_last,
                 .optimizer = e.optimizer.get(),
                 .loss = e.loss.get(),
                 .predicts = predictions_of(program.schedule).any,
@@ -76,18 +74,9 @@ class Trial {
   }
 
  private:
-  static std::vector<LayerPtr> layers_of(const Experiment& e, int stage) {
-    const auto begin =
-        std::accumulate(e.balance.begin(), e.balance.begin() + stage, std::int64_t{0});
-    const auto first = e.layers.begin() + begin;
-    return {first, first + e.balance[as_size(stage)]};
-  }
-
   static LayerPtr head_of(const Experiment& e, const Program& program, int stage) {
     if (std::ranges::count(program.schedule.auxiliary, stage) == 0) return nullptr;
-    const auto end =
-        std::accumulate(e.balance.begin(), e.balance.begin() + stage + 1, std::size_t{0});
-    LayerPtr head = e.model->head(end - 1);
+    LayerPtr head = e.head_behind(stage);
     head->set_name(concat("heads.", stage));
     return head;
   }

@@ -85,14 +85,14 @@ struct LinearModel {
 
   LinearModel() {
     const std::vector<std::int64_t> indices{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
-    batch = laboratory.experiment.dataset->batch(Split::Train, indices, nullptr);
+    batch = laboratory.plan().dataset->batch(Split::Train, indices, nullptr);
     batch.x[0] = batch.x[0].to(at::kDouble);
   }
 
   ModelInstant model() const {
     const Experiment& e = laboratory.experiment;
     return {.layers = e.layers,
-            .layers_per_stage = e.balance,
+            .layers_per_stage = e.layout.balance,
             .loss = *e.loss,
             .state = state,
             .preconditioner = divisors,
@@ -191,14 +191,15 @@ TEST(Sharpness, NamesTheTensorsOfTheModelsSizeThatItHolds) {
   const Experiment& e = laboratory.experiment;
   double bytes = 0;
   for (const auto& [name, tensor] : state) bytes += static_cast<double>(tensor.nbytes());
-  const Batch batch = e.dataset->batch(Split::Train, std::vector<std::int64_t>{0}, nullptr);
+  const Batch batch =
+      laboratory.plan().dataset->batch(Split::Train, std::vector<std::int64_t>{0}, nullptr);
   std::vector<std::pair<std::string, at::Tensor>> divisors;
   for (const auto& [name, tensor] : state) divisors.emplace_back(name, tensor.abs().add(1));
   const std::vector<std::pair<std::string, at::Tensor>> none;
   for (const bool divided : {false, true}) {
     MemoryCount count(at::kCPU);
     e.probes[0].probe->measure_whole({.layers = e.layers,
-                                      .layers_per_stage = e.balance,
+                                      .layers_per_stage = e.layout.balance,
                                       .loss = *e.loss,
                                       .state = state,
                                       .preconditioner = divided ? divisors : none,
@@ -263,9 +264,9 @@ TEST(Sharpness, IsKnownForModelsOfImagesAndText) {
     const auto state = state_of(stages);
     const Experiment& e = laboratory.experiment;
     const std::vector<std::int64_t> indices{0, 1, 2, 3};
-    const Batch batch = e.dataset->batch(Split::Train, indices, nullptr);
+    const Batch batch = laboratory.plan().dataset->batch(Split::Train, indices, nullptr);
     const ModelInstant drained{.layers = e.layers,
-                               .layers_per_stage = e.balance,
+                               .layers_per_stage = e.layout.balance,
                                .loss = *e.loss,
                                .state = state,
                                .preconditioner = {},

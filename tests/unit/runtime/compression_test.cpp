@@ -229,7 +229,7 @@ TEST(Compression, TakesLargerImagesInEvaluation) {
   Laboratory laboratory(
       "{pipeline.compression: {name: fp16}, pipeline.balance: layers, "
       "model: {name: cnn, width: 0.125, size: 8, channels: 1, classes: 3}}");
-  laboratory.experiment.dataset = std::make_unique<LargerInEvaluation>();
+  laboratory.dataset = std::make_shared<LargerInEvaluation>();
   const Plan& plan = laboratory.plan();
   const auto edges = plan.edges();
   Loader loader = plan.evaluation_loader();

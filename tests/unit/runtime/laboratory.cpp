@@ -58,7 +58,7 @@ Laboratory::Laboratory(const std::string& changes)
     : experiment(read_experiment(small_document(changes))) {}
 
 Plan& Laboratory::plan() {
-  if (!plan_) plan_ = std::make_unique<Plan>(make_plan(experiment));
+  if (!plan_) plan_ = std::make_unique<Plan>(make_plan(experiment, dataset));
   return *plan_;
 }
 

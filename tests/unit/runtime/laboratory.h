@@ -26,6 +26,7 @@ class Laboratory {
   explicit Laboratory(const std::string& changes = "{}");
 
   Experiment experiment;
+  std::shared_ptr<const Dataset> dataset;  ///< if set, the open data of the plan
   Plan& plan();
 
   using Hook = std::function<void(const Pass& pass)>;

@@ -133,8 +133,8 @@ TEST(SkipTraining, ShowsStagesBetweenNothingOfIt) {
   std::size_t layer = 0;
   for (int stage = 0; stage < e.pipeline.stages; ++stage) {
     const bool between = std::ranges::none_of(
-        e.skips, [&](Skip skip) { return skip.from == stage || skip.to == stage; });
-    const auto count = static_cast<std::size_t>(e.balance[static_cast<std::size_t>(stage)]);
+        e.layout.skips, [&](Skip skip) { return skip.from == stage || skip.to == stage; });
+    const auto count = static_cast<std::size_t>(e.layout.balance[static_cast<std::size_t>(stage)]);
     for (std::size_t i = layer; between && i < layer + count; ++i) {
       counting.push_back(std::make_shared<Counting>(e.layers[i]));
       laboratory.experiment.layers[i] = counting.back();
@@ -227,8 +227,7 @@ TEST(SkipTraining, LearnsFromEveryStageThatLooks) {
     const auto own = e.layers;
     const auto looks = std::make_shared<AddsWhatItSees>();
     e.layers = {own[0], stash(), own[1], looks, own[2], looks, add_stashed(), own[7]};
-    e.balance = balance;
-    e.skips = skips_between(e.layers, e.balance);
+    e.layout = e.cut(balance);
     Stages stages = laboratory.plan().stages();
     train(laboratory.plan(), stages, Execution::Serial);
     return state_of(stages);

@@ -9,7 +9,6 @@
 #include "core/config/merge.h"
 #include "core/measuring/cost_source.h"
 #include "core/measuring/hardware_source.h"
-#include "core/measuring/measured_balance.h"
 #include "core/measuring/modelled.h"
 #include "core/measuring/steady_simulation.h"
 #include "core/planning/best_points.h"
@@ -36,12 +35,12 @@ SimulatedSweep simulated(const Value& document, int jobs = 1) {
 
 /// A point as `simulate` without --sweep does it.
 Simulation alone(const SweepPoint& point, int minibatches) {
-  Experiment experiment = read_experiment(point.document);
+  const Experiment experiment = read_experiment(point.document);
   const Hardware hardware = HardwareSource().of(point.document, experiment.shape(1).workers());
   const SourcedCosts costs = CostSource(CostFiles()).of(experiment, hardware);
   const Schedule schedule = experiment.schedule(minibatches);
   return simulate(schedule, costs.stages, hardware,
-                  {.optimizer_state = static_cast<double>(optimizer_slots(experiment, schedule))});
+                  {.optimizer_state = static_cast<double>(experiment.holdings(schedule).slots())});
 }
 
 const char* const kEveryScheme =

@@ -79,7 +79,7 @@ class Sorted final : public Dataset {
 
 TEST(Plan, LimitsSamplesThatComeClassByClassAtEqualDistances) {
   Laboratory laboratory("{loader.limit_train: 20, loader.limit_test: 4}");
-  laboratory.experiment.dataset = std::make_unique<Sorted>();
+  laboratory.dataset = std::make_shared<Sorted>();
   const Plan& plan = laboratory.plan();
   ASSERT_EQ(plan.train.size(), 20u);
   for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(plan.train[i], static_cast<std::int64_t>(5 * i));
@@ -162,7 +162,7 @@ TEST(Plan, DeclaresTheStateThatItsStagesHave) {
       "{model: {name: cnn, channels: 1, size: 8, width: 0.25}, pipeline.stages: 3, "
       "scheme: {name: interlocking}}");
   const Plan& plan = laboratory.plan();
-  const auto layers = plan.stage_layers();
+  const auto layers = plan.experiment->stage_layers();
   const auto stages = plan.stages();
   bool buffers = false;
   for (int stage = 0; stage < 3; ++stage) {

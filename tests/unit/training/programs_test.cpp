@@ -15,7 +15,7 @@ namespace {
 /// Another scheme, whose schedules are counted.
 class CountedScheme : public Scheme {
  public:
-  CountedScheme(std::unique_ptr<Scheme> scheme, int& planned)
+  CountedScheme(std::shared_ptr<const Scheme> scheme, int& planned)
       : scheme_(std::move(scheme)), planned_(planned) {}
   Schedule schedule(const PipelineShape& shape) const override {
     ++planned_;
@@ -24,7 +24,7 @@ class CountedScheme : public Scheme {
   bool repeats() const override { return scheme_->repeats(); }
 
  private:
-  std::unique_ptr<Scheme> scheme_;
+  std::shared_ptr<const Scheme> scheme_;
   int& planned_;
 };
 
@@ -32,7 +32,7 @@ class CountedScheme : public Scheme {
 struct CountedLaboratory {
   explicit CountedLaboratory(const std::string& changes) : laboratory(changes) {
     auto& scheme = laboratory.experiment.scheme;
-    scheme = std::make_unique<CountedScheme>(std::move(scheme), planned);
+    scheme = std::make_shared<CountedScheme>(scheme, planned);
     laboratory.plan();
     planned = 0;
   }

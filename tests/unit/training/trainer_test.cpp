@@ -50,7 +50,7 @@ TEST(Trainer, WeightsASmallerLastMiniBatchByItsSamples) {
 TEST(Trainer, EvaluatesTheMeanOverAllTestSamples) {
   Trained run("{dataset.test: 20, pipeline.stages: 1, train.precision: float64}");
   const Plan& plan = run.laboratory.plan();
-  const Batch test = run.laboratory.experiment.dataset->batch(Split::Test, plan.test, nullptr);
+  const Batch test = plan.dataset->batch(Split::Test, plan.test, nullptr);
   std::vector<at::Tensor> w;
   for (const auto& [name, tensor] : run.trainer.stages()[0]->named_parameters())
     w.push_back(tensor);

@@ -201,7 +201,7 @@ TEST(TestBleu, IsRefusedForAModelThatDoesNotTranslate) {
 TEST(SyntheticTranslation, HasTheTargetsTokensAsItsText) {
   Laboratory laboratory(concat("{", kTranslation, "}"));
   laboratory.plan();
-  const Dataset& dataset = *laboratory.experiment.dataset;
+  const Dataset& dataset = *laboratory.plan().dataset;
   const std::vector<std::int64_t> first{0};
   const at::Tensor y = dataset.batch(Split::Test, first, nullptr).y[0];
   std::vector<std::string> words;

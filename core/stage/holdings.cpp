@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/stage/holdings.h"
+
+#include <functional>
+#include <numeric>
+
+#include "core/tensors/torch.h"
+
+namespace pipewright {
+
+int Holdings::slots() const {
+  constexpr int kOfWeightNoise = 2;  // the factors of the weights, and the weights times them
+  return static_cast<int>(optimizer.slot_names(predictions.any).size()) + slots_of(gradient_rules) +
+         (predictions.by_lookahead ? 1 : 0) + (predictions.by_drift ? 1 : 0) +
+         perturbation.gradient_delay + (perturbation.weight_noise > 0 ? kOfWeightNoise : 0);
+}
+
+std::int64_t Holdings::table_bytes(const NamedShapes& parameters) const {
+  const auto each = static_cast<std::int64_t>(at::elementSize(precision.weights));
+  return each * numbers_in_tables(optimizer, flat_layout(parameters, each));
+}
+
+std::vector<std::int64_t> Holdings::table_bytes(
+    const std::vector<std::vector<LayerPtr>>& stages) const {
+  std::vector<std::int64_t> bytes;
+  if (optimizer.tables().empty()) return bytes;
+  for (const std::vector<LayerPtr>& layers : stages)
+    bytes.push_back(table_bytes(parameter_shapes(layers)));
+  return bytes;
+}
+
+StageNeed Holdings::need(const NamedShapes& parameters, int copies) const {
+  StageNeed need{.copies = copies};
+  for (const auto& [name, shape] : parameters)
+    need.parameters += std::accumulate(shape.begin(), shape.end(), 1.0, std::multiplies<>());
+  const auto wide = static_cast<double>(at::elementSize(precision.weights));
+  const auto narrow = static_cast<double>(at::elementSize(precision.values));
+  const double version = wide + (precision.narrow() ? narrow : 0);
+  // The narrow copy of the weights with noise is no slot.
+  const bool noise = perturbation.weight_noise > 0 && precision.narrow();
+  const double state = need.parameters * (slots() * wide + (noise ? narrow : 0)) +
+                       static_cast<double>(table_bytes(parameters));
+  need.bytes = need.parameters * (copies * version + narrow) + state;
+  need.drained = need.parameters * version + state;
+  return need;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What stages hold besides activations and messages, from declarations alone: what the constructor
+/// of Stage allocates, and the versions of its weights that a schedule adds.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/schedule/predictions.h"
+#include "core/stage/stage.h"
+
+namespace pipewright {
+
+/// The memory of one stage replica.
+struct StageNeed {
+  double parameters = 0;  ///< number of parameter elements
+  int copies = 1;         ///< copies of them at once: the schedule's versions and predictions
+  double bytes = 0;       ///< bytes of the copies, the gradient and the optimizer's state
+  double drained = 0;     ///< of those where the pipeline is drained: one copy, and no gradient
+};
+
+/// What decides it for all stages of a training.
+struct Holdings {
+  const Optimizer& optimizer;
+  const std::vector<NamedGradientRule>& gradient_rules;
+  const Perturbation& perturbation;
+  const Precision& precision;
+  Predictions predictions;
+
+  /// Number of tensors as large as the weights that a stage keeps for its updates, predictions and
+  /// perturbations.
+  int slots() const;
+  /// Bytes of the optimizer's tables (Optimizer::tables) in stages of these layers; empty if it has
+  /// none.
+  std::vector<std::int64_t> table_bytes(const std::vector<std::vector<LayerPtr>>& stages) const;
+  /// The need of a stage with these parameters and so many copies of them.
+  StageNeed need(const NamedShapes& parameters, int copies) const;
+
+ private:
+  std::int64_t table_bytes(const NamedShapes& parameters) const;
+};
+
+}  // namespace pipewright

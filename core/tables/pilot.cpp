@@ -20,9 +20,11 @@ namespace {
 constexpr const char* kPilotSeed = "train.seed";
 constexpr double kPilotLevel = 0.05, kPilotPower = 0.8;
 
-/// Whether the row has the run's values of all settings that vary in both, but for the seed.
-bool is_of(const ResultRow& row, const RunRecord& run) {
-  return row.label == run.label && std::ranges::all_of(row.settings, [&](const auto& setting) {
+/// Whether the row has the run's label, where the sweep gives labels, and its values of all
+/// settings that vary in both, but for the seed.
+bool is_of(const ResultRow& row, const RunRecord& run, bool labelled) {
+  return (!labelled || row.label == run.label) &&
+         std::ranges::all_of(row.settings, [&](const auto& setting) {
            const auto& [key, text] = setting;
            return key == kPilotSeed || run.varied.find(key) == nullptr ||
                   key_text(run, key) == text;
@@ -31,12 +33,12 @@ bool is_of(const ResultRow& row, const RunRecord& run) {
 
 /// The planned runs as the pilot has trained them, with its seeds.
 std::vector<RunRecord> trained(const std::vector<RunRecord>& planned,
-                               const std::vector<ResultRow>& pilot) {
+                               const std::vector<ResultRow>& pilot, bool labelled) {
   std::vector<RunRecord> runs;
   for (const ResultRow& row : pilot) {
     const auto seed = row.settings.find(kPilotSeed);
-    const auto found =
-        std::ranges::find_if(planned, [&](const RunRecord& run) { return is_of(row, run); });
+    const auto found = std::ranges::find_if(
+        planned, [&](const RunRecord& run) { return is_of(row, run, labelled); });
     if (seed == row.settings.end() || found == planned.end()) continue;
     RunRecord& run = runs.emplace_back(*found);
     take_row(row, run);
@@ -84,7 +86,7 @@ std::string deviation_line(const ClaimTest& test, std::size_t pairs, std::size_t
 
 std::string pilot_text(const std::vector<Claim>& claims, const TableSpec& table,
                        const std::vector<RunRecord>& planned, const std::vector<ResultRow>& pilot) {
-  const std::vector<RunRecord> runs = trained(planned, pilot);
+  const std::vector<RunRecord> runs = trained(planned, pilot, table.labelled);
   std::set<std::string> seeds;
   for (const RunRecord& run : planned) seeds.insert(key_text(run, kPilotSeed));
   std::size_t comparisons = 0;

@@ -33,7 +33,9 @@ ResultRow row(const std::string& scheme, const std::string& seed, double accurac
 class Pilot : public testing::Test {
  protected:
   std::string text(const std::string& claim, std::vector<ResultRow> rows) const {
-    const Value document = parse_yaml(concat("claims: [{say: it is so, ", claim, "}]"), "t.yaml");
+    const Value document = parse_yaml(
+        concat("{sweep: {points: [{label: a}]}, claims: [{say: it is so, ", claim, "}]}"),
+        "t.yaml");
     std::vector<RunRecord> runs;
     for (int seed = 1; seed <= 10; ++seed)
       for (const char* scheme : {"gpipe", "pipedream"}) runs.push_back(planned(scheme, seed));

@@ -97,6 +97,11 @@ int links_messages(const std::string& changes) {
   return messages;
 }
 
+TEST_F(Processes, ExchangeFromDeviceToDevice) {
+  for (const SchemeCase& scheme : scheme_of_each_kind())
+    EXPECT_EQ(expect_as_serial(once(scheme), {kFirst, kSecond}), links_messages(once(scheme)));
+}
+
 TEST_F(Processes, ExchangeFromDeviceToDeviceInEveryScheme) {
   for (const SchemeCase& scheme : every_scheme()) {
     if (scheme.name == "data_parallel") continue;

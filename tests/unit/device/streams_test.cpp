@@ -28,6 +28,13 @@ class Streams : public testing::Test {
   StreamModel& model_ = StreamModel::instance();
 };
 
+TEST_F(Streams, GiveTheSameBitsOnOneAndOnTwoDevices) {
+  for (const SchemeCase& scheme : scheme_of_each_kind()) {
+    expect_equal_elsewhere(once(scheme), {kFirstStreamDevice, kSecondStreamDevice});
+    expect_equal_elsewhere(once(scheme), {kFirstStreamDevice});
+  }
+}
+
 TEST_F(Streams, GiveTheSameBitsForEverySchemeOnTwoDevices) {
   for (const SchemeCase& scheme : every_scheme())
     expect_equal_elsewhere(once(scheme), {kFirstStreamDevice, kSecondStreamDevice});

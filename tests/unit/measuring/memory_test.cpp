@@ -66,7 +66,19 @@ void expect_predicted(const Small& small, const char* scheme, const char* precis
   }
 }
 
+constexpr Small kSmallResNet{"{name: resnet18, size: 8, width: 0.125, cut: layers}"};
+constexpr Small kSmallEncoder{
+    "{name: encoder, layers: 4, width: 64, heads: 4, feed_forward: 128, tokens: 24}"};
+
 TEST(Memory, IsPredictedWithinTenPercentOfWhatAStageNeeds) {
+  for (const Small& small : {kSmallResNet, kSmallEncoder})
+    for (const char* scheme : {kSchemes[0], kSchemes[2], kSchemes[3]})
+      expect_predicted(small, scheme, "float32");
+  expect_predicted(kSmallResNet, kSchemes[0], "bfloat16");
+  expect_predicted(kSmallResNet, kSchemes[2], "bfloat16", "channels_last");
+}
+
+TEST(Memory, IsPredictedForEveryModelAndSchedule) {
   for (const Small& small : kSmall)
     for (const char* scheme : kSchemes) expect_predicted(small, scheme, "float32");
 }
@@ -81,6 +93,11 @@ constexpr const char* kHeads[] = {
 };
 
 TEST(Memory, OfAuxiliaryHeadsIsPredictedWithinTenPercentToo) {
+  for (const char* scheme : kHeads)
+    expect_predicted({"{name: mlp, widths: [16, 64, 48, 32, 200]}"}, scheme, "float32");
+}
+
+TEST(Memory, OfAuxiliaryHeadsIsPredictedForEveryModel) {
   for (const char* model :
        {"{name: mlp, widths: [16, 64, 48, 32, 200]}", "{name: vgg16, width: 0.125, classes: 1000}",
         "{name: resnet18, size: 8, width: 0.125, cut: layers, classes: 1000}",

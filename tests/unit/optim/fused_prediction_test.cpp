@@ -112,16 +112,25 @@ std::vector<PredictionRule> rules_of(const std::string& optimizer) {
   return {{}, {.weight_decay = true}};
 }
 
+void expect_same_bits_of_every_optimizer(at::ScalarType type, int threads) {
+  const IntraOpThreads during(threads);
+  for (const auto& [name, options] : kOptimizers)
+    for (const PredictionRule& rule : rules_of(name))
+      expect_same_bits(*make_optimizer(name, options), type, rule, threads == 1,
+                       concat(name, options, ", rule ", static_cast<int>(rule.kind), ", ",
+                              c10::toString(type), ", ", threads, " threads"));
+}
+
 TEST(FusedPrediction, HasTheBitsOfAStepAndAPredictionForEveryOptimizer) {
-  for (const int threads : {1, 3})
-    for (const auto& [name, options] : kOptimizers)
-      for (const PredictionRule& rule : rules_of(name))
-        for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
-          const IntraOpThreads during(threads);
-          expect_same_bits(*make_optimizer(name, options), type, rule, threads == 1,
-                           concat(name, options, ", rule ", static_cast<int>(rule.kind), ", ",
-                                  c10::toString(type), ", ", threads, " threads"));
-        }
+  expect_same_bits_of_every_optimizer(at::kFloat, 1);
+}
+
+TEST(FusedPrediction, HasThemInSeveralThreads) {
+  expect_same_bits_of_every_optimizer(at::kFloat, 3);
+}
+
+TEST(FusedPrediction, HasThemInFloat64) {
+  for (const int threads : {1, 3}) expect_same_bits_of_every_optimizer(at::kDouble, threads);
 }
 
 TEST(FusedPrediction, HasThemOverTensorsToo) {

@@ -98,12 +98,11 @@ std::vector<Changes> other_shapes() {
   return all;
 }
 
-/// Every scheme with every option, on a multilayer perceptron; the first of each on kCnn; and the
-/// other shapes.
-std::vector<Changes> every_training() {
-  std::vector<Changes> all = other_shapes();
+/// The schemes with all of their options on a multilayer perceptron, the first of each on kCnn.
+std::vector<Changes> trainings_of(const std::vector<SchemeCase>& schemes) {
+  std::vector<Changes> all;
   std::string before;
-  for (const SchemeCase& scheme : every_scheme()) {
+  for (const SchemeCase& scheme : schemes) {
     const bool one_stage = scheme.name == "data_parallel";
     const std::string shape = concat(
         "scheme: ", scheme_text(scheme), ", train.epochs: 1, pipeline.microbatches: 4",
@@ -111,6 +110,12 @@ std::vector<Changes> every_training() {
     all.push_back({"dataset.train: 40", shape});
     if (scheme.name != std::exchange(before, scheme.name)) all.push_back({kCnn, shape});
   }
+  return all;
+}
+
+std::vector<Changes> every_training() {
+  std::vector<Changes> all = other_shapes();
+  std::ranges::copy(trainings_of(every_scheme()), std::back_inserter(all));
   return all;
 }
 
@@ -303,20 +308,35 @@ TEST(Identities, TheCutOfAModelChangesNothingWithoutStaleness) {
     EXPECT_EQ(other_bits(whole, learned(base + cut)), "") << cut;
 }
 
+void expect_nothing_learned_at_a_rate_of_zero(const Changes& training) {
+  const Learned before = learned(training + "train.epochs: 0");
+  const Learned after = learned(training + "optimizer.lr: 0");
+  EXPECT_EQ(first_difference(before.parameters, after.parameters), "") << joined(training);
+}
+
+void expect_draining_does_not_matter(const Changes& training) {
+  const Learned drained = learned(training), never = learned(training + "train.drain: never");
+  EXPECT_EQ(other_bits(drained, never), "") << joined(training);
+  EXPECT_EQ(drained.losses, never.losses) << joined(training);
+}
+
 TEST(Identities, ALearningRateOfZeroLeavesTheWeightsAlone) {
-  for (const Changes& training : every_training()) {
-    const Learned before = learned(training + "train.epochs: 0");
-    const Learned after = learned(training + "optimizer.lr: 0");
-    EXPECT_EQ(first_difference(before.parameters, after.parameters), "") << joined(training);
-  }
+  for (const Changes& training : trainings_of(scheme_of_each_kind()))
+    expect_nothing_learned_at_a_rate_of_zero(training);
+}
+
+TEST(Identities, ALearningRateOfZeroLeavesTheWeightsOfEverySchemeAlone) {
+  for (const Changes& training : every_training())
+    expect_nothing_learned_at_a_rate_of_zero(training);
 }
 
 TEST(Identities, DrainingDoesNotMatterToOneEpoch) {
-  for (const Changes& training : every_training()) {
-    const Learned drained = learned(training), never = learned(training + "train.drain: never");
-    EXPECT_EQ(other_bits(drained, never), "") << joined(training);
-    EXPECT_EQ(drained.losses, never.losses) << joined(training);
-  }
+  for (const Changes& training : trainings_of(scheme_of_each_kind()))
+    expect_draining_does_not_matter(training);
+}
+
+TEST(Identities, DrainingDoesNotMatterToOneEpochOfEveryScheme) {
+  for (const Changes& training : every_training()) expect_draining_does_not_matter(training);
 }
 
 TEST(Identities, RecomputingActivationsChangesNothingInOtherShapes) {

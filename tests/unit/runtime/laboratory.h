@@ -19,6 +19,17 @@ namespace pipewright::test {
 /// "{scheme: gpipe, pipeline.stages: 2}".
 Value small_document(const std::string& changes = "{}");
 
+/// Changes for four micro-batches of small trainings: linear layers; batch norm and dropout; what
+/// sends integers and masks from stage to stage.
+inline constexpr const char* kSmallPerceptron = "pipeline.microbatches: 4, dataset.train: 40";
+inline constexpr const char* kSmallConvolutions =
+    "pipeline.microbatches: 4, dataset.train: 24, "
+    "model: {name: cnn, width: 0.125, size: 8, channels: 1, classes: 3}";
+inline constexpr const char* kSmallText =
+    "pipeline.microbatches: 4, dataset.train: 24, pipeline.balance: layers, "
+    "model: {name: roberta, vocabulary: 9, classes: 3, layers: 2, width: 8, heads: 2, "
+    "feed_forward: 12, tokens: 6}";
+
 /// An experiment and its plan. The plan is made on first use, so that layers can be replaced
 /// before.
 class Laboratory {

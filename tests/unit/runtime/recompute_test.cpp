@@ -3,7 +3,9 @@
 // the execution and the model.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <iterator>
 
 #include "core/tensors/torch.h"
 #include "tests/unit/runtime/laboratory.h"
@@ -45,9 +47,17 @@ void expect_bits_of_recomputed(const SchemeCase& scheme, const std::string& rest
   }
 }
 
+TEST(RecomputedTraining, IsTheSameForASchemeOfEachKind) {
+  for (const SchemeCase& scheme : scheme_of_each_kind()) {
+    for (const char* rest : {kSmallPerceptron, "dataset.train: 48", kSmallConvolutions})
+      expect_bits_of_recomputed(scheme, rest);
+    if (scheme.name != "interlocking") expect_bits_of_recomputed(scheme, kSmallText);
+  }
+}
+
 TEST(RecomputedTraining, IsTheSameForEverySchemeOnAMultilayerPerceptron) {
   for (const SchemeCase& scheme : every_scheme())
-    expect_bits_of_recomputed(scheme, "pipeline.microbatches: 4, dataset.train: 40");
+    expect_bits_of_recomputed(scheme, kSmallPerceptron);
 }
 
 TEST(RecomputedTraining, IsTheSameForEverySchemeWithOneMicroBatch) {
@@ -61,19 +71,15 @@ std::vector<SchemeCase> schemes_of_interest() {
   std::vector<SchemeCase> some{{"pipedream", "{weight_stashing: false}"},
                                {"spectrain", "{version: 1}"},
                                {"interlocking", "{width: 2}"}};
-  std::string before;
-  for (const SchemeCase& scheme : every_scheme())
-    if (scheme.name != std::exchange(before, scheme.name)) some.push_back(scheme);
+  std::ranges::copy(first_of_each_scheme(), std::back_inserter(some));
   return some;
 }
 
 TEST(RecomputedTraining, IsTheSameForEverySchemeWithBatchNormAndDropout) {
   for (const SchemeCase& scheme : schemes_of_interest())
     for (const char* statistics : {"per_microbatch", "deferred"})
-      expect_bits_of_recomputed(
-          scheme,
-          concat("pipeline.microbatches: 4, dataset.train: 24, pipeline.batch_norm: ", statistics,
-                 ", model: {name: cnn, width: 0.125, size: 8, channels: 1, classes: 3}"));
+      expect_bits_of_recomputed(scheme,
+                                concat(kSmallConvolutions, ", pipeline.batch_norm: ", statistics));
 }
 
 /// Their gradients are added inside the product, in both halves of a split backward too.
@@ -86,15 +92,9 @@ TEST(RecomputedTraining, IsTheSameWithWideLayers) {
 }
 
 TEST(RecomputedTraining, IsTheSameWhereIntegersAndMasksCross) {
-  const std::string sizes = "width: 8, heads: 2, feed_forward: 12, tokens: 6";
-  for (const SchemeCase& scheme : schemes_of_interest()) {
-    if (scheme.name == "interlocking") continue;  // no heads there
-    expect_bits_of_recomputed(
-        scheme, concat("pipeline.microbatches: 4, dataset.train: 24, pipeline.balance: "
-                       "layers, model: {name: roberta, vocabulary: 9, classes: 3, "
-                       "layers: 2, ",
-                       sizes, "}"));
-  }
+  for (const SchemeCase& scheme : schemes_of_interest())
+    if (scheme.name != "interlocking")  // no heads there
+      expect_bits_of_recomputed(scheme, kSmallText);
 }
 
 TEST(RecomputedTraining, IsTheSameWhereMapsSkipStages) {

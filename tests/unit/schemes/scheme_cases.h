@@ -98,6 +98,21 @@ inline std::vector<SchemeCase> every_scheme() {
   return schemes_that_share_workers(false);
 }
 
+/// The first of every scheme's combinations of options, for what takes longer.
+inline std::vector<SchemeCase> first_of_each_scheme() {
+  std::vector<SchemeCase> some;
+  for (const SchemeCase& scheme : every_scheme())
+    if (some.empty() || some.back().name != scheme.name) some.push_back(scheme);
+  return some;
+}
+
+/// A flush, stashed weights, predicted and extrapolated ones, split backwards, auxiliary heads: for
+/// tests before every commit of what others, which take longer, hold for every_scheme().
+inline std::vector<SchemeCase> scheme_of_each_kind() {
+  return {{"gpipe", "{}"},    {"pipedream", "{}"}, {"spectrain", "{}"},
+          {"pipemare", "{}"}, {"zb_h1", "{}"},     {"interlocking", "{width: 2}"}};
+}
+
 /// The shape with as many more stages and replicas as the scheme needs for replicas that share
 /// workers, and nothing placed.
 inline PipelineShape shape_that_shares(const std::string& name, PipelineShape shape) {

@@ -225,6 +225,13 @@ class Modules(unittest.TestCase):
         self.assertEqual(forgotten, [])
 
 
+    def test_slow_cases_are_run_by_a_test_of_ctest(self):
+        times, run = tiers.table(), {each.in_table for each in tiers.entries()}
+        for executable in sorted(tiers.suites_in(times)):
+            if tiers.slow_cases(times, executable, tiers.DEFAULT):
+                self.assertIn(f"{executable}_slow", run)
+
+
 class Names(unittest.TestCase):
     @skips.needs("test-programs", SKIPPING_TESTS)
     def test_find_cases_of_executables(self):

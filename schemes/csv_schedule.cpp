@@ -26,9 +26,9 @@
 #include "core/config/options.h"
 #include "core/schedule/action_list.h"
 #include "core/schedule/builders.h"
+#include "core/schedule/find_loop.h"
 #include "core/schedule/invalid_schedule.h"
-#include "core/schedule/loop.h"
-#include "core/schedule/validate.h"
+#include "core/schedule/prove.h"
 #include "core/system/file.h"
 
 namespace pipewright {
@@ -205,16 +205,14 @@ class ListedSchedule {
 
  private:
   Schedule proved(int minibatches) const {
-    Schedule schedule = first_minibatches(list_.schedule, minibatches);
     try {
-      validate(schedule);
+      return prove(first_minibatches(list_.schedule, minibatches)).schedule;
     } catch (const InvalidSchedule& error) {
       const std::string& message = error.message();  // which begins as the new one will
       throw InvalidSchedule(
           concat(message.substr(message.find(": ") + 2), line_of(error.culprit(), minibatches)),
           error.culprit());
     }
-    return schedule;
   }
 
   /// " (order.csv:17)", where an action is to blame.

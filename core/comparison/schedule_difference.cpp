@@ -6,16 +6,15 @@
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/drawing/render_labels.h"
-#include "core/schedule/versions.h"
 
 namespace pipewright {
 namespace {
 
 /// A schedule with what is needed to compare and to name its actions.
-class Resolved {
+class Compared {
  public:
-  explicit Resolved(const Schedule& schedule)
-      : schedule_(schedule), labels_(schedule), versions_(resolve_versions(schedule)) {}
+  explicit Compared(const ProvedSchedule& proved)
+      : schedule_(proved.schedule), labels_(schedule_), versions_(proved.versions) {}
 
   std::size_t actions(std::size_t worker) const {
     return worker < schedule_.workers.size() ? schedule_.workers[worker].size() : 0;
@@ -60,10 +59,10 @@ class Resolved {
  private:
   const Schedule& schedule_;
   const RenderLabels labels_;
-  const Versions versions_;
+  const Versions& versions_;
 };
 
-WorkerDifference difference_of(const Resolved& a, const Resolved& b, std::size_t worker) {
+WorkerDifference difference_of(const Compared& a, const Compared& b, std::size_t worker) {
   WorkerDifference difference{.actions_a = a.actions(worker), .actions_b = b.actions(worker)};
   const std::size_t most = std::max(difference.actions_a, difference.actions_b);
   for (std::size_t i = 0; i < most; ++i) {
@@ -102,11 +101,12 @@ std::string line_of(std::size_t worker, const WorkerDifference& of) {
 
 }  // namespace
 
-std::vector<WorkerDifference> schedule_differences(const Schedule& a, const Schedule& b) {
-  const Resolved first(a), second(b);
+std::vector<WorkerDifference> schedule_differences(const ProvedSchedule& a,
+                                                   const ProvedSchedule& b) {
+  const Compared first(a), second(b);
   std::vector<WorkerDifference> workers;
-  for (std::size_t w = 0; w < std::max(a.workers.size(), b.workers.size()); ++w)
-    workers.push_back(difference_of(first, second, w));
+  const std::size_t most = std::max(a.schedule.workers.size(), b.schedule.workers.size());
+  for (std::size_t w = 0; w < most; ++w) workers.push_back(difference_of(first, second, w));
   return workers;
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/schedule/schedule.h"
+#include "core/schedule/prove.h"
 
 namespace pipewright {
 
@@ -24,8 +24,9 @@ struct WorkerDifference {
 
 /// Compares what stands at equal places of equal workers. The model's own loss, that of the last
 /// stage, is the same loss whatever the number of stages. A worker that only one schedule has is
-/// compared with one without actions. Both must be valid.
-std::vector<WorkerDifference> schedule_differences(const Schedule& a, const Schedule& b);
+/// compared with one without actions.
+std::vector<WorkerDifference> schedule_differences(const ProvedSchedule& a,
+                                                   const ProvedSchedule& b);
 
 /// A line for each worker, then one for all.
 std::string schedule_difference_text(const std::vector<WorkerDifference>& workers);

@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "core/base/as_size.h"
-#include "core/schedule/versions.h"
 
 namespace pipewright {
 namespace {
@@ -120,8 +119,8 @@ std::int64_t head_bytes(const HeadMemory& head, const StageMoment& moment) {
 
 }  // namespace
 
-std::vector<std::vector<StageMoment>> stage_moments(const Schedule& schedule) {
-  const Versions versions = resolve_versions(schedule);
+std::vector<std::vector<StageMoment>> stage_moments(const ProvedSchedule& proved) {
+  const Schedule& schedule = proved.schedule;
   std::vector<std::vector<StageMoment>> moments(as_size(schedule.shape.stages));
   std::vector<Walk> walks;
   for (std::size_t stage = 0; stage < moments.size(); ++stage)
@@ -143,7 +142,7 @@ std::vector<std::vector<StageMoment>> stage_moments(const Schedule& schedule) {
     for (std::size_t i = 0; i < actions.size(); ++i) {
       const Action& action = actions[i];
       if (action.replica != 0) continue;
-      walks[as_size(action.stage)].action(action, versions.workers[w][i],
+      walks[as_size(action.stage)].action(action, proved.versions.workers[w][i],
                                           recomputed.contains(key(action)),
                                           is_pass(action.kind) && last.at(key(action)) == i);
     }

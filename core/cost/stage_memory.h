@@ -10,7 +10,7 @@
 
 #include "core/cost/cost.h"
 #include "core/cost/profile.h"
-#include "core/schedule/schedule.h"
+#include "core/schedule/prove.h"
 
 namespace pipewright {
 
@@ -36,7 +36,7 @@ inline bool starts_at_own_loss(const Action& action) {
 }
 
 /// For each stage, the moments of replica 0 that may need the most memory, whatever its layers are.
-std::vector<std::vector<StageMoment>> stage_moments(const Schedule& schedule);
+std::vector<std::vector<StageMoment>> stage_moments(const ProvedSchedule& proved);
 
 /// Bytes at the moment that needs the most.
 struct StageMemory {

@@ -10,12 +10,12 @@ namespace pipewright {
 
 using namespace sizes;
 
-GridLayout::GridLayout(const Schedule& schedule, int minibatches)
-    : schedule_(schedule),
-      labels_(schedule),
-      versions_(resolve_versions(schedule)),
-      times_(slot_times(schedule)),
-      window_(render_window(schedule, times_, minibatches)) {
+GridLayout::GridLayout(const ProvedSchedule& proved, int minibatches)
+    : schedule_(proved.schedule),
+      labels_(schedule_),
+      versions_(proved.versions),
+      times_(slot_times(schedule_)),
+      window_(render_window(schedule_, times_, minibatches)) {
   measure();
 }
 

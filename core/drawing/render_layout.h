@@ -7,7 +7,7 @@
 
 #include "core/drawing/render_labels.h"
 #include "core/drawing/render_window.h"
-#include "core/schedule/versions.h"
+#include "core/schedule/prove.h"
 
 namespace pipewright {
 
@@ -35,8 +35,8 @@ struct LayoutBlock {
 
 class GridLayout {
  public:
-  /// Keeps a reference to the schedule. Throws what resolve_versions() throws.
-  GridLayout(const Schedule& schedule, int minibatches);
+  /// Keeps a reference to the schedule.
+  GridLayout(const ProvedSchedule& proved, int minibatches);
 
   const Schedule& schedule() const { return schedule_; }
   const RenderLabels& labels() const { return labels_; }
@@ -69,7 +69,7 @@ class GridLayout {
 
   const Schedule& schedule_;
   const RenderLabels labels_;
-  const Versions versions_;
+  const Versions& versions_;
   const SlotTimes times_;
   const RenderWindow window_;
   std::vector<LayoutBlock> blocks_;

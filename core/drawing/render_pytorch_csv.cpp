@@ -5,7 +5,6 @@
 #include "core/base/text.h"
 #include "core/drawing/render.h"
 #include "core/drawing/render_labels.h"
-#include "core/schedule/dependencies.h"
 
 namespace pipewright {
 namespace {
@@ -19,7 +18,8 @@ namespace {
 }
 
 /// The cell of a pass: "2F0".
-std::string cell_of(const Schedule& schedule, const PassIndex& index, const Action& action) {
+std::string cell_of(const ProvedSchedule& proved, const Action& action) {
+  const Schedule& schedule = proved.schedule;
   const char* operation = "";
   if (schedule.shape.slices > 1) refuse(schedule, action, "is of a slice of a micro-batch");
   switch (action.kind) {
@@ -31,7 +31,7 @@ std::string cell_of(const Schedule& schedule, const PassIndex& index, const Acti
   }
   if (action.loss != schedule.shape.stages - 1 && action.kind != ActionKind::Forward)
     refuse(schedule, action, "belongs to an auxiliary loss");
-  if (action.kind == ActionKind::BackwardInput && index.weight_backward(action) == kNowhere)
+  if (action.kind == ActionKind::BackwardInput && proved.index.weight_backward(action) == kNowhere)
     refuse(schedule, action, "passes a gradient on without a weight-only backward");
   if (action.weights != Weights::latest())
     refuse(schedule, action, "computes with other weights than the newest");
@@ -40,8 +40,8 @@ std::string cell_of(const Schedule& schedule, const PassIndex& index, const Acti
 
 }  // namespace
 
-std::string render_pytorch_csv(const Schedule& schedule) {
-  const PassIndex index(schedule);
+std::string render_pytorch_csv(const ProvedSchedule& proved) {
+  const Schedule& schedule = proved.schedule;
   std::string out;
   for (int worker = 0; worker < schedule.shape.workers_per_replica(); ++worker) {
     std::vector<std::string> first, now;
@@ -61,7 +61,7 @@ std::string render_pytorch_csv(const Schedule& schedule) {
         refuse(schedule, action, "runs after a pass of a later mini-batch");
       if (action.minibatch > minibatch) compare(action);
       minibatch = action.minibatch;
-      std::string cell = cell_of(schedule, index, action);
+      std::string cell = cell_of(proved, action);
       const bool second =
           i > 0 && is_fused_pair(actions, i - 1) && action.kind == ActionKind::Backward;
       if (second)

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/drawing/render_refusal.h"
 
+#include <utility>
+
 #include "core/drawing/render.h"
-#include "core/schedule/validate.h"
 
 namespace pipewright {
 
-std::vector<ActionPlace> validate_for_eyes(const Schedule& schedule) {
+ProvedSchedule prove_for_eyes(Schedule&& schedule) {
   try {
-    return validate(schedule);
+    return prove(std::move(schedule));
   } catch (const InvalidSchedule& invalid) {
     const ActionPlace culprit = invalid.culprit();
     const RenderOptions options{

@@ -56,12 +56,7 @@ std::string tooltip_of(const GridLayout& layout, std::size_t worker, std::size_t
 
 /// How far a mark stands beside the boundary of its slot, so that several are seen.
 double mark_offset(ActionKind kind) {
-  switch (kind) {
-    case ActionKind::Reduce: return -2.6;
-    case ActionKind::Offload: return 2.6;
-    case ActionKind::Fetch: return 5.2;
-    default: return 0;
-  }
+  return 2.6 * (kind == ActionKind::Reduce ? -1 : facts_of(kind).track);
 }
 
 void draw_action(SvgPage& page, const GridLayout& layout, const LayoutBlock& block,
@@ -160,10 +155,7 @@ void draw_legend(SvgPage& page, const GridLayout& layout, double y) {
     page.text(x, y, name, {.color = palette::kQuiet});
     x += text_width(name, 11) + 18;
   }
-  const auto pairs = [](const std::vector<Action>& actions) {
-    return std::ranges::any_of(actions, &Action::with_next);
-  };
-  if (std::ranges::any_of(layout.schedule().workers, pairs)) {
+  if (any_action(layout.schedule(), [](const Action& action) { return action.with_next; })) {
     const std::string name = "joined: beside each other";
     page.text(x, y, name, {.color = palette::kQuiet});
     x += text_width(name, 11) + 18;
@@ -200,8 +192,9 @@ void draw_table(SvgPage& page, const GridLayout& layout, double x) {
 
 }  // namespace
 
-std::string render_svg(const Schedule& schedule, const std::string& title, int minibatches) {
-  const GridLayout layout(schedule, minibatches);
+std::string render_svg(const ProvedSchedule& proved, const std::string& title, int minibatches) {
+  const Schedule& schedule = proved.schedule;
+  const GridLayout layout(proved, minibatches);
   const bool dots = layout.cut() && layout.blocks().size() == 1;
   const double table = layout.right() + (dots ? 22 : 8);
   const double table_width = schedule.shape.training ? 4 * kColumn + 10 : 0;

@@ -52,15 +52,13 @@ std::string legend(const Schedule& schedule, const RenderOptions& options) {
     const std::string words = half ? "b input gradient" : std::string(facts_of(kind).legend);
     parts.push_back(options.color ? colored(words, terminal_color_of(kind)) : words);
     if (kind != ActionKind::Update) continue;
-    if (kinds.contains(ActionKind::Offload))
+    if (std::ranges::any_of(kinds, goes_on_beside))
       parts.push_back("# several of these");
     else if (kinds.contains(ActionKind::Reduce))
       parts.push_back("# reduce and update");
   }
-  const auto pairs = [](const std::vector<Action>& actions) {
-    return std::ranges::any_of(actions, &Action::with_next);
-  };
-  if (std::ranges::any_of(schedule.workers, pairs)) parts.push_back("& beside each other");
+  if (any_action(schedule, [](const Action& action) { return action.with_next; }))
+    parts.push_back("& beside each other");
   parts.push_back(". idle");
   const int minibatches = schedule.shape.minibatches;
   if (options.minibatches > 0 && minibatches > options.minibatches)

@@ -73,16 +73,16 @@ class Timeline {
     const auto& actions = schedule_.workers[w];
     for (std::size_t i = 0; i < actions.size(); ++i) {
       const Span& span = spans[i];
-      if (is_host_copy(actions[i].kind)) continue;
+      if (goes_on_beside(actions[i].kind)) continue;
       if (span.begin >= end_) break;
       const bool first = beside(w, i, spans), second = i > 0 && beside(w, i - 1, spans);
       draw_action(schedule_.workers[w][i], span, y + (second ? kTimelineLane / 2 : 0),
                   first || second ? kTimelineLane / 2 : kTimelineLane, weights_of(w, i));
     }
     for (std::size_t i = 0; i < actions.size(); ++i)  // along the lane's edges, over its passes
-      if (is_host_copy(actions[i].kind) && spans[i].begin < end_)
+      if (goes_on_beside(actions[i].kind) && spans[i].begin < end_)
         draw_action(actions[i], spans[i],
-                    actions[i].kind == ActionKind::Offload ? y + kTimelineLane - 7 : y - 3, 10, "");
+                    facts_of(actions[i].kind).track == 1 ? y + kTimelineLane - 7 : y - 3, 10, "");
   }
 
   /// Whether the action ran beside the next one: a measured pair did not.
@@ -112,7 +112,7 @@ class Timeline {
               concat(kind_name(action.kind), " of ", labels_.action(action), ", ",
                      time_text(span.begin), " to ", time_text(span.end), weights));
     const std::string name = labels_.action(action);
-    if (!is_host_copy(action.kind) && text_width(name, 10) < width - 4)
+    if (!goes_on_beside(action.kind) && text_width(name, 10) < width - 4)
       page_.text(left + width / 2, y + height / 2 + 4, name,
                  {.size = 10, .color = shade.ink, .anchor = "middle"});
   }

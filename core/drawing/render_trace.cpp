@@ -8,8 +8,6 @@
 #include "core/base/text.h"
 #include "core/drawing/render.h"
 #include "core/drawing/render_labels.h"
-#include "core/schedule/dependencies.h"
-#include "core/schedule/versions.h"
 
 namespace pipewright {
 namespace {
@@ -22,14 +20,14 @@ constexpr double kSecondsPerSlot = 1e-3;
 class Trace {
  public:
   /// `execution`: that of a run, whose waits are then drawn, too; empty: nothing was measured.
-  Trace(const Schedule& schedule, const std::vector<std::vector<Span>>& spans,
+  Trace(const ProvedSchedule& proved, const std::vector<std::vector<Span>>& spans,
         const std::string& execution)
-      : schedule_(schedule),
+      : schedule_(proved.schedule),
         execution_(execution),
-        labels_(schedule),
-        versions_(resolve_versions(schedule)),
+        labels_(schedule_),
+        versions_(proved.versions),
         spans_(spans),
-        index_(schedule) {}
+        index_(proved.index) {}
 
   std::string json() {
     for (std::size_t worker = 0; worker < schedule_.workers.size(); ++worker) {
@@ -69,11 +67,12 @@ class Trace {
   void name_worker(std::size_t worker) {
     const std::string stages = labels_.stages(worker);
     name_track(worker, worker, concat(labels_.worker(worker), stages.empty() ? "" : ": ", stages));
-    const auto copies = [](const Action& action) { return is_host_copy(action.kind); };
-    if (measured() || std::ranges::none_of(schedule_.workers[worker], copies)) return;
-    for (const ActionKind kind : {ActionKind::Offload, ActionKind::Fetch})
-      name_track(track_of(worker, {.kind = kind}), worker,
-                 concat(labels_.worker(worker), ": ", kind_name(kind)));
+    const auto beside = [](const Action& action) { return goes_on_beside(action.kind); };
+    if (measured() || std::ranges::none_of(schedule_.workers[worker], beside)) return;
+    for (const ActionKindFacts& facts : kActionKinds)
+      if (facts.track > 0)
+        name_track(track_of(worker, {.kind = facts.kind}), worker,
+                   concat(labels_.worker(worker), ": ", facts.name));
   }
 
   /// Tracks with equal `place` are listed in the order in which they are named.
@@ -90,12 +89,10 @@ class Trace {
          {"args", {{"sort_index", place}}}});
   }
 
-  /// Where an action is drawn: host copies that were not measured, which run beside others, on a
-  /// track of their own in either direction.
+  /// Where an action is drawn: of a run, whose worker began each itself, on the worker's own track.
   std::size_t track_of(std::size_t worker, const Action& action) const {
-    if (measured() || !is_host_copy(action.kind)) return worker;
-    const std::size_t direction = action.kind == ActionKind::Offload ? 0 : 1;
-    return schedule_.workers.size() * (1 + direction) + worker;
+    const int track = measured() ? 0 : facts_of(action.kind).track;
+    return schedule_.workers.size() * as_size(track) + worker;
   }
 
   /// Adds an action as a complete event ("X"), or as an instant ("i") if it takes no time.
@@ -186,16 +183,17 @@ class Trace {
   const Schedule& schedule_;
   const std::string execution_;
   const RenderLabels labels_;
-  const Versions versions_;
+  const Versions& versions_;
   const std::vector<std::vector<Span>>& spans_;
-  const PassIndex index_;
+  const PassIndex& index_;
   std::vector<std::string> events_;
   int messages_ = 0;
 };
 
 }  // namespace
 
-std::string render_trace(const Schedule& schedule) {
+std::string render_trace(const ProvedSchedule& proved) {
+  const Schedule& schedule = proved.schedule;
   const SlotTimes times = slot_times(schedule);
   std::vector<std::vector<Span>> spans;
   for (std::size_t worker = 0; worker < schedule.workers.size(); ++worker) {
@@ -206,17 +204,18 @@ std::string render_trace(const Schedule& schedule) {
       of_worker.push_back({begin * kSecondsPerSlot, end * kSecondsPerSlot});
     }
   }
-  return render_trace(schedule, spans);
+  return render_trace(proved, spans);
 }
 
-std::string render_trace(const Schedule& schedule, const std::vector<std::vector<Span>>& spans) {
-  return Trace(schedule, spans, "").json();
+std::string render_trace(const ProvedSchedule& proved,
+                         const std::vector<std::vector<Span>>& spans) {
+  return Trace(proved, spans, "").json();
 }
 
-std::string render_measured_trace(const Schedule& schedule,
+std::string render_measured_trace(const ProvedSchedule& proved,
                                   const std::vector<std::vector<Span>>& spans,
                                   const std::string& execution) {
-  return Trace(schedule, spans, execution).json();
+  return Trace(proved, spans, execution).json();
 }
 
 }  // namespace pipewright

@@ -7,7 +7,6 @@
 #include "core/base/text.h"
 #include "core/drawing/render.h"
 #include "core/drawing/render_labels.h"
-#include "core/schedule/versions.h"
 
 namespace pipewright {
 namespace {
@@ -37,26 +36,22 @@ std::string table_text(const Table& table) {
 using Reads = std::map<ActionKind, std::vector<std::string>>;
 
 /// The reads of every (stage, replica); "0/1" when a mini-batch's passes of one kind differ.
-std::map<std::pair<int, int>, Reads> reads_of(const Schedule& schedule, const Versions& versions,
-                                              int minibatches) {
+std::map<std::pair<int, int>, Reads> reads_of(const ProvedSchedule& proved, int minibatches) {
   std::map<std::pair<int, int>, Reads> all;
   std::map<std::string*, std::string> last;  // the last version written into each cell
-  for (std::size_t worker = 0; worker < schedule.workers.size(); ++worker) {
-    for (std::size_t i = 0; i < schedule.workers[worker].size(); ++i) {
-      const Action& action = schedule.workers[worker][i];
-      if (!is_pass(action.kind) || action.minibatch >= minibatches) continue;
-      auto& cells = all[{action.stage, action.replica}][action.kind];
-      cells.resize(as_size(minibatches));
-      std::string& cell = cells[as_size(action.minibatch)];
-      const WeightKey& key = versions.workers[worker][i].key;
-      const std::string text = weights_text(key.version, key.ahead);
-      if (cell.empty())
-        cell = text;
-      else if (last[&cell] != text)
-        cell += "/" + text;
-      last[&cell] = text;
-    }
-  }
+  for_each_action(proved.schedule, [&](ActionPlace place, const Action& action) {
+    if (!is_pass(action.kind) || action.minibatch >= minibatches) return;
+    auto& cells = all[{action.stage, action.replica}][action.kind];
+    cells.resize(as_size(minibatches));
+    std::string& cell = cells[as_size(action.minibatch)];
+    const WeightKey& key = proved.versions.at(place).key;
+    const std::string text = weights_text(key.version, key.ahead);
+    if (cell.empty())
+      cell = text;
+    else if (last[&cell] != text)
+      cell += "/" + text;
+    last[&cell] = text;
+  });
   return all;
 }
 
@@ -75,19 +70,20 @@ void append_rows(Table& table, const std::string& stage, int depth, const StageV
 
 }  // namespace
 
-std::string render_versions(const Schedule& schedule, int minibatches) {
-  const Versions versions = resolve_versions(schedule);
+std::string render_versions(const ProvedSchedule& proved, int minibatches) {
+  const Schedule& schedule = proved.schedule;
   const int shown = std::clamp(minibatches, 0, schedule.shape.minibatches);
-  const auto reads = reads_of(schedule, versions, shown);
+  const auto reads = reads_of(proved, shown);
   Table table = {{"stage", "D", "stale F", "stale B", "copies", ""}};
   for (int minibatch = 0; minibatch < shown; ++minibatch)
     table.front().push_back(concat("m", minibatch));
   for (const auto& [place, rows] : reads) {
     const auto [stage, replica] = place;
     if (replica > 0 && rows == reads.at({stage, 0})) continue;
-    append_rows(
-        table, replica > 0 ? concat(stage, " (replica ", replica, ")") : std::to_string(stage),
-        schedule.shape.stages - 1 - stage, versions.stages[as_size(stage)][as_size(replica)], rows);
+    append_rows(table,
+                replica > 0 ? concat(stage, " (replica ", replica, ")") : std::to_string(stage),
+                schedule.shape.stages - 1 - stage,
+                proved.versions.stages[as_size(stage)][as_size(replica)], rows);
   }
   return table_text(table) +
          "Columns m0, m1, …: the version of the stage's weights that the passes of mini-batch 0, "

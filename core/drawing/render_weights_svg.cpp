@@ -9,7 +9,7 @@
 #include "core/drawing/render.h"
 #include "core/drawing/render_labels.h"
 #include "core/drawing/render_page.h"
-#include "core/schedule/versions.h"
+#include "core/schedule/weights_used.h"
 
 namespace pipewright {
 namespace {
@@ -51,9 +51,9 @@ struct Reading {
 };
 
 /// The readings of each stage of replica 0, in the order of its worker.
-std::vector<std::vector<Reading>> readings_of(const Schedule& schedule, int minibatch) {
-  std::vector<std::vector<Reading>> stages(static_cast<std::size_t>(schedule.shape.stages));
-  for (const PassWeights& pass : weights_used(schedule, minibatch)) {
+std::vector<std::vector<Reading>> readings_of(const ProvedSchedule& proved, int minibatch) {
+  std::vector<std::vector<Reading>> stages(static_cast<std::size_t>(proved.schedule.shape.stages));
+  for (const PassWeights& pass : weights_used(proved, minibatch)) {
     if (pass.action.replica != 0) continue;
     if (pass.action.kind == ActionKind::Recompute)
       continue;  // reads what its forward or backward does
@@ -77,8 +77,8 @@ std::vector<std::vector<Reading>> readings_of(const Schedule& schedule, int mini
 
 class WeightsDrawing {
  public:
-  WeightsDrawing(const Schedule& schedule, int minibatch)
-      : stages_(readings_of(schedule, minibatch)), minibatch_(minibatch) {
+  WeightsDrawing(const ProvedSchedule& proved, int minibatch)
+      : stages_(readings_of(proved, minibatch)), minibatch_(minibatch) {
     for (const auto& readings : stages_) {
       for (const Reading& reading : readings) {
         first_ = std::min({first_, reading.key.version, reading.target()});
@@ -237,8 +237,9 @@ class WeightsDrawing {
 
 }  // namespace
 
-std::string render_weights_svg(const Schedule& schedule, int minibatch, const std::string& title) {
-  return WeightsDrawing(schedule, minibatch).svg(title);
+std::string render_weights_svg(const ProvedSchedule& proved, int minibatch,
+                               const std::string& title) {
+  return WeightsDrawing(proved, minibatch).svg(title);
 }
 
 }  // namespace pipewright

@@ -34,7 +34,7 @@ RenderWindow render_window(const Schedule& schedule, const SlotTimes& times, int
   if (culprit == nullptr || !exists(schedule, *culprit))
     return {0, span_of(schedule, times, 0, minibatches).to};
   const auto [worker, position] = *culprit;
-  const int around = schedule.workers[as_size(worker)][as_size(position)].minibatch;
+  const int around = action_at(schedule, *culprit).minibatch;
   const int first = std::max(0, around - minibatches / 2);
   RenderWindow window = span_of(schedule, times, first, first + minibatches);
   if (times.start[as_size(worker)][as_size(position)] == kNeverStarts) window.to = times.makespan;

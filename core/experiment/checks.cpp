@@ -167,9 +167,10 @@ void check_gradient_rules(const Experiment& e, const Value& document, Problems& 
         "an earlier one is applied; expected perturb.gradient_delay: 0, not ",
         delay));
   constexpr int kManyStages = 64;
-  PipelineShape shape = e.shape(2 * std::min(e.pipeline.stages, kManyStages) + 2);
+  const PipelineShape shape = e.shape(2 * std::min(e.pipeline.stages, kManyStages) + 2);
   try {
-    resolve_versions(e.schedule_in(shape));
+    const Schedule schedule = e.schedule_in(shape);
+    resolve_versions(schedule, PassIndex(schedule));
   } catch (const MissingWeights& error) {
     refuse(concat("cannot compare: ", error.message()));
   }

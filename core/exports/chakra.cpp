@@ -12,6 +12,7 @@
 #include "core/base/text.h"
 #include "core/base/version.h"
 #include "core/exports/protocol_buffer.h"
+#include "core/schedule/offload.h"
 
 namespace pipewright {
 namespace {
@@ -66,12 +67,11 @@ std::int64_t microseconds(double seconds) {
 /// The nodes of a worker, written one after the other.
 class TraceWriter {
  public:
-  TraceWriter(const SimulatedSchedule& simulated, const PassSlots& slots, const PassIndex& index,
-              int worker)
-      : schedule_(simulated.schedule),
+  TraceWriter(const SimulatedSchedule& simulated, const PassSlots& slots, int worker)
+      : schedule_(simulated.proved.schedule),
+        index_(simulated.proved.index),
         simulated_(simulated),
         slots_(slots),
-        index_(index),
         worker_(worker) {
     std::string metadata;
     append_bytes_field(metadata, kVersion, "0.0.4");
@@ -100,9 +100,7 @@ class TraceWriter {
   }
 
  private:
-  const Action& at(ActionPlace place) const {
-    return schedule_.workers[as_size(place.first)][as_size(place.second)];
-  }
+  const Action& at(ActionPlace place) const { return action_at(schedule_, place); }
   std::string name_of(const Action& action) const {
     return action_name(action, schedule_.shape.microbatches);
   }
@@ -222,9 +220,9 @@ class TraceWriter {
   }
 
   const Schedule& schedule_;
+  const PassIndex& index_;
   const SimulatedSchedule& simulated_;
   const PassSlots& slots_;
-  const PassIndex& index_;
   int worker_;
   std::uint64_t next_ = 1;
   std::vector<std::uint64_t> before_;  ///< the node that the worker's next action waits for
@@ -234,18 +232,15 @@ class TraceWriter {
 }  // namespace
 
 ChakraTraces::ChakraTraces(const SimulatedSchedule& simulated)
-    : simulated_(simulated), slots_(simulated.schedule), index_(simulated.schedule) {
-  const auto copies = [](const std::vector<Action>& actions) {
-    return std::ranges::any_of(actions, [](const Action& a) { return is_host_copy(a.kind); });
-  };
-  if (std::ranges::any_of(simulated.schedule.workers, copies))
+    : simulated_(simulated), slots_(simulated.proved.schedule) {
+  if (has_host_copies(simulated.proved.schedule))
     throw Error(ErrorKind::Experiment,
                 "the schedule offloads activations, and no node of a Chakra trace stands for a "
                 "copy beside what its device computes; expected pipeline.offload: never");
 }
 
 std::string ChakraTraces::of_worker(int worker) const {
-  return TraceWriter(simulated_, slots_, index_, worker).write();
+  return TraceWriter(simulated_, slots_, worker).write();
 }
 
 std::string chakra_groups(const Schedule& schedule) {

@@ -17,8 +17,8 @@
 #include <string>
 
 #include "core/cost/cost.h"
-#include "core/schedule/dependencies.h"
 #include "core/schedule/pass_slots.h"
+#include "core/schedule/prove.h"
 #include "core/simulation/hardware.h"
 #include "core/simulation/simulate.h"
 
@@ -27,7 +27,7 @@ namespace pipewright {
 /// A simulated schedule. The hardware tells whether sends block their device and when receives are
 /// posted; its links leave no mark, for the reader simulates its own.
 struct SimulatedSchedule {
-  const Schedule& schedule;
+  const ProvedSchedule& proved;
   std::span<const StageCost> costs;
   const Hardware& hardware;
   const Simulation& simulation;
@@ -45,7 +45,6 @@ class ChakraTraces {
  private:
   SimulatedSchedule simulated_;
   PassSlots slots_;
-  PassIndex index_;
 };
 
 /// The groups of workers whose gradients are summed, as ASTRA-sim reads them: {"1": [0, 2], …},

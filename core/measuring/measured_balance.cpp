@@ -24,12 +24,12 @@ StageMemories stage_memories(const Experiment& e, const Profile& profile, int st
   }
   shape.stages = stages;
   check_schedule_size(shape, shape.minibatches);
-  const Schedule schedule = e.schedule_in(shape);
-  const Holdings held = e.holdings(schedule);
+  const ProvedSchedule proved = prove(e.schedule_in(shape));
+  const Holdings held = e.holdings(proved.schedule);
   std::vector<std::vector<LayerPtr>> each;
   for (const LayerPtr& layer : e.layers) each.push_back({layer});
   return {profile,
-          stage_moments(schedule),
+          stage_moments(proved),
           held.slots(),
           count_heads(e, stages),
           held.table_bytes(each),

@@ -77,8 +77,8 @@ bool is_steady(const Simulation& simulation) {
   return grown && same(before, behind) && std::ranges::all_of(simulation.spans, repeats);
 }
 
-SteadySimulator::SteadySimulator(Experiment experiment, CostSource& costs, Proof prove)
-    : experiment_(std::move(experiment)), settled_(experiment_), costs_(costs), prove_(prove) {}
+SteadySimulator::SteadySimulator(Experiment experiment, CostSource& costs, Proof proof)
+    : experiment_(std::move(experiment)), settled_(experiment_), costs_(costs), proof_(proof) {}
 
 SteadySimulation SteadySimulator::on(const Hardware& hardware, const SteadySettings& settings) {
   std::vector<std::string> untimed;
@@ -87,8 +87,8 @@ SteadySimulation SteadySimulator::on(const Hardware& hardware, const SteadySetti
   const int most = given > 0 ? given : shown_minibatches(experiment_);
   for (int count = given > 0 ? given : first_try(experiment_);; count = std::min(2 * count, most)) {
     check_simulation_size(settled_, count, settings.written);
-    const Proved& of = proved(count);
-    SteadySimulation result{.simulation = simulate(of.schedule, costs.stages, hardware,
+    const Held& of = held(count);
+    SteadySimulation result{.simulation = simulate(of.proved, costs.stages, hardware,
                                                    {.memory_over_time = settings.memory_over_time,
                                                     .optimizer_state = of.optimizer_state,
                                                     .optimizer_tables = of.optimizer_tables}),
@@ -119,12 +119,11 @@ SourcedCosts SteadySimulator::costs_on(const Hardware& hardware,
   return costs;
 }
 
-const SteadySimulator::Proved& SteadySimulator::proved(int minibatches) {
+const SteadySimulator::Held& SteadySimulator::held(int minibatches) {
   const auto known = schedules_.find(minibatches);
   if (known != schedules_.end()) return known->second;
-  Proved made{.schedule = settled_.schedule(minibatches)};
-  prove_(made.schedule);
-  const Holdings held = settled_.holdings(made.schedule);
+  Held made{.proved = proof_(settled_.schedule(minibatches))};
+  const Holdings held = settled_.holdings(made.proved.schedule);
   made.optimizer_state = held.slots();
   made.optimizer_tables = held.table_bytes(settled_.stage_layers());
   return schedules_.emplace(minibatches, std::move(made)).first->second;

@@ -13,7 +13,7 @@
 #include "core/experiment/experiment.h"
 #include "core/measuring/codec_costs.h"
 #include "core/measuring/cost_source.h"
-#include "core/schedule/validate.h"
+#include "core/schedule/prove.h"
 #include "core/simulation/simulate.h"
 
 namespace pipewright {
@@ -63,36 +63,36 @@ struct SteadySettings {
 /// Not for several threads at once; the cost source may be shared.
 class SteadySimulator {
  public:
-  using Proof = std::vector<ActionPlace> (*)(const Schedule&);
+  using Proof = ProvedSchedule (*)(Schedule&&);
 
-  /// `prove`: validate(), or another that throws what it throws.
-  SteadySimulator(Experiment experiment, CostSource& costs, Proof prove = validate);
+  /// `proof`: prove(), or another that throws what it throws.
+  SteadySimulator(Experiment experiment, CostSource& costs, Proof proof = prove);
 
   const Experiment& experiment() const { return experiment_; }
   int workers() const { return experiment_.shape(1).workers(); }
   /// Throws what CostSource::of(), check_simulation_size(), the proof and simulate() throw.
   SteadySimulation on(const Hardware& hardware, const SteadySettings& settings = {});
   /// The proved schedule of so many mini-batches; on() has simulated that of its result's number.
-  const Schedule& schedule(int minibatches) { return proved(minibatches).schedule; }
+  const ProvedSchedule& schedule(int minibatches) { return held(minibatches).proved; }
 
  private:
-  /// A schedule that the proof has accepted.
-  struct Proved {
-    Schedule schedule;
+  /// A schedule with what its optimizer keeps.
+  struct Held {
+    ProvedSchedule proved;
     double optimizer_state = 0;                       ///< bytes per byte of parameters
     std::vector<std::int64_t> optimizer_tables = {};  ///< bytes besides, of each stage
   };
 
   SourcedCosts costs_on(const Hardware& hardware, std::vector<std::string>& untimed);
-  const Proved& proved(int minibatches);
+  const Held& held(int minibatches);
 
   Experiment experiment_;
   Experiment settled_;  ///< with its cut, once costs have decided it
   CostSource& costs_;
-  Proof prove_;
+  Proof proof_;
   std::optional<DeviceRates> cut_for_;  ///< the rates that decided a measured balance
   std::vector<EdgeMessage> messages_;   ///< of compressed edges, once they are cut
-  std::map<int, Proved> schedules_;     ///< by their number of mini-batches
+  std::map<int, Held> schedules_;       ///< by their number of mini-batches
 };
 
 }  // namespace pipewright

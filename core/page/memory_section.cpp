@@ -73,10 +73,11 @@ std::vector<Chart> charts_of_stages(int stages, const std::vector<const ReportSc
                       .from_zero = true});
   for (const ReportSchedule* const each : all) {
     if (charts.front().lines.size() == kMostMemoryLines) break;
-    const std::vector<StageCost> costs(as_size(each->schedule.shape.stages), cost_in_slots());
-    const Simulation simulation = simulate(
-        each->schedule, costs, ideal_hardware(static_cast<int>(each->schedule.workers.size())),
-        {.memory_over_time = true});
+    const Schedule& schedule = each->proved->schedule;
+    const std::vector<StageCost> costs(as_size(schedule.shape.stages), cost_in_slots());
+    const Simulation simulation =
+        simulate(*each->proved, costs, ideal_hardware(static_cast<int>(schedule.workers.size())),
+                 {.memory_over_time = true});
     for (std::size_t i = 0; i < charts.size(); ++i)
       charts[i].lines.push_back({.name = each->title,
                                  .kind = ChartLine::Kind::Steps,
@@ -98,7 +99,7 @@ PageSection memory_section(const Report& report, Value& data) {
     if (!chart.empty()) section.body += chart_figure(chart, data);
   std::map<int, std::vector<const ReportSchedule*>> by_stages;
   for (const ReportSchedule& each : report.schedules)
-    if (each.why_not.empty()) by_stages[each.schedule.shape.stages].push_back(&each);
+    if (each.proved) by_stages[each.proved->schedule.shape.stages].push_back(&each);
   if (!by_stages.empty())
     section.body +=
         "<p class=\"quiet\">Of the schedules above, in slots: a forward takes one, a backward "

@@ -12,7 +12,7 @@
 #include "core/page/chart.h"
 #include "core/page/line_looks.h"
 #include "core/records/run_record.h"
-#include "core/schedule/schedule.h"
+#include "core/schedule/prove.h"
 #include "core/tables/heat_map.h"
 #include "core/tables/table.h"
 #include "core/tables/tradeoff.h"
@@ -27,11 +27,11 @@ struct ReportSchedule {
   std::string series;   ///< "pipedream": what has one colour for all numbers of stages
   std::string why_not;  ///< it cannot be drawn; "": it can
   std::string command;  ///< that draws it again
-  Schedule schedule;
-  std::vector<std::size_t> runs;       ///< indices into Report::runs
-  std::optional<MeasuredTrace> trace;  ///< what one of them did
+  std::optional<ProvedSchedule> proved;  ///< none if it cannot be drawn
+  std::vector<std::size_t> runs;         ///< indices into Report::runs
+  std::optional<MeasuredTrace> trace;    ///< what one of them did
   std::string traced_run;
-  std::optional<Schedule> traced_schedule;  ///< with its weights, which a trace does not have
+  std::optional<ProvedSchedule> traced_schedule;  ///< with its weights, which a trace does not have
 };
 
 struct ReportCommand {

@@ -9,7 +9,6 @@
 #include "core/drawing/render.h"
 #include "core/drawing/render_simulation.h"
 #include "core/page/sections.h"
-#include "core/schedule/versions.h"
 #include "core/traces/measured_times.h"
 #include "core/traces/planned.h"
 
@@ -31,7 +30,7 @@ double drawn_until(const Simulation& plan, const MeasuredTrace& trace) {
   double until = shown == 0 ? plan.makespan : plan.minibatch_ends[shown - 1];
   for (std::size_t w = 0; w < trace.spans.size(); ++w)
     for (std::size_t i = 0; i < trace.spans[w].size(); ++i)
-      if (trace.schedule.workers[w][i].minibatch < kDrawnMinibatches)
+      if (trace.proved.schedule.workers[w][i].minibatch < kDrawnMinibatches)
         until = std::max(until, trace.spans[w][i].end);
   return until;
 }
@@ -43,14 +42,14 @@ bool is_that_of(const MeasuredTrace& trace, const Schedule& schedule) {
            a.minibatch == b.minibatch && a.microbatch == b.microbatch;
   };
   return std::ranges::equal(
-      trace.schedule.workers, schedule.workers,
+      trace.proved.schedule.workers, schedule.workers,
       [&](const auto& a, const auto& b) { return std::ranges::equal(a, b, same); });
 }
 
 std::string traced(const ReportSchedule& each) {
   const MeasuredTrace& trace = *each.trace;
-  const Simulation plan = planned(trace.schedule, trace.spans);
-  const MeasuredTimes times = measured_times(trace.schedule, trace.spans);
+  const Simulation plan = planned(trace.proved, trace.spans);
+  const MeasuredTimes times = measured_times(trace.proved, trace.spans);
   const auto idle = [](double bubble) {
     return concat("; idle ", std::lround(100 * bubble), " %");
   };
@@ -61,11 +60,10 @@ std::string traced(const ReportSchedule& each) {
       {concat("measured: ", time_text(times.makespan),
               trace.in_turns ? std::string("; the workers took turns") : idle(times.bubble)),
        trace.spans}};
-  std::optional<Versions> versions;
-  if (each.traced_schedule && is_that_of(trace, *each.traced_schedule))
-    versions = resolve_versions(*each.traced_schedule);
-  return drawing(render_timelines_svg(trace.schedule, parts, concat("traced: ", each.traced_run),
-                                      drawn_until(plan, trace), versions ? &*versions : nullptr),
+  const bool known = each.traced_schedule && is_that_of(trace, each.traced_schedule->schedule);
+  return drawing(render_timelines_svg(trace.proved.schedule, parts,
+                                      concat("traced: ", each.traced_run), drawn_until(plan, trace),
+                                      known ? &each.traced_schedule->versions : nullptr),
                  concat(each.title, ", planned above measured"));
 }
 
@@ -74,7 +72,7 @@ std::string drawn(const ReportSchedule& each) {
   if (!each.why_not.empty())
     return concat("<p class=\"quiet\">Not drawn: ", html_text(each.why_not), "</p>\n");
   try {
-    std::string text = drawing(render_svg(each.schedule, each.title, kDrawnMinibatches),
+    std::string text = drawing(render_svg(*each.proved, each.title, kDrawnMinibatches),
                                concat(each.title, ", in slots"));
     if (each.trace) text += traced(each);
     return text;

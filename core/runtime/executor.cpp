@@ -96,11 +96,11 @@ class Interpreter {
       cursors.emplace_back(program_, worker);
     auto perform_part = [&](Loop::Part part) {
       for (std::size_t i = part.begin; i < part.end; ++i) {
-        const int worker = program_.serial_order[i].first;
+        const int worker = program_.order[i].first;
         step(worker, cursors[as_size(worker)].next());
       }
     };
-    const Loop::Part all{0, program_.serial_order.size()};
+    const Loop::Part all{0, program_.order.size()};
     const Loop::Part body = program_.loop ? program_.loop->order : all;
     perform_part({0, body.begin});
     for (int round = 0; round < (program_.loop ? program_.loop->rounds : 1); ++round)
@@ -457,11 +457,8 @@ class Interpreter {
 
   /// Those of the updates that a prediction's steps stand for, if its rule asks for them.
   std::vector<double> prediction_rates(const Instruction& instruction) const {
-    const WeightKey& key = instruction.weights.key;
     std::vector<double> rates;
-    if (!instruction.weights.makes || !program_.schedule.rules[as_size(key.rule)].each_lr)
-      return rates;
-    for (int step = 0; step < key.ahead; ++step)
+    for (int step = 0; step < instruction.updates_ahead; ++step)
       rates.push_back(request_.lr(instruction.update_minibatch + step) * instruction.update_scale);
     return rates;
   }

@@ -30,11 +30,11 @@ LossesAndMetrics::LossesAndMetrics(const Program& program, const RunRequest& req
       passes_(passes),
       sites_(1 + static_cast<int>(program.schedule.auxiliary.size())),
       site_of_(as_size(shape_.stages), -1),
-      sums_(as_size(program.minibatches) * as_size(sites_ * shape_.replicas), 0),
+      sums_(as_size(program.minibatches()) * as_size(sites_ * shape_.replicas), 0),
       readings_(program.workers.size()),
       metric_sums_(sums_of(request.metrics), 0) {
   if (request.on_loss && RunRequest::tells_losses(request.execution, shape_.replicas))
-    parts_.resize(as_size(program.minibatches), 0);
+    parts_.resize(as_size(program.minibatches()), 0);
   site_of_.back() = 0;
   int site = 1;
   for (const int stage : program.schedule.auxiliary) site_of_[as_size(stage)] = site++;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/program.h"
-#include "core/drawing/render_refusal.h"
 
 #include <algorithm>
 #include <map>
@@ -57,11 +56,15 @@ void for_each_receive(OneOf& instruction, const With& with) {
     if (group.port.used()) with(group.port);
 }
 
+Instruction& instruction_at(Program& program, ActionPlace place) {
+  return program.workers[as_size(place.first)][as_size(place.second)];
+}
+
 /// Joins the maker of each message to its taker, and numbers links and messages.
 class Wiring {
  public:
-  Wiring(Program& program, const PassIndex& index)
-      : program_(program), index_(index), skips_(skips_by_stage(program.schedule.shape)) {}
+  explicit Wiring(Program& program)
+      : program_(program), index_(program.index), skips_(skips_by_stage(program.schedule.shape)) {}
 
   void connect() {
     for (auto& worker : program_.workers)
@@ -92,7 +95,7 @@ class Wiring {
     if (!takes) return;
     const ActionPlace source = index_.input_of(action);
     if (source == kNowhere) return;
-    Instruction& maker = at(source);
+    Instruction& maker = instruction_at(program_, source);
     if (maker.action.stage == action.stage) return;  // the gradient starts at its own loss or head
     join(maker, maker.send, taker, taker.receive, program_.schedule.shape.link_capacity);
   }
@@ -108,7 +111,7 @@ class Wiring {
       like.stage = group.stage;
       const ActionPlace source = forward ? index_.forward(like) : index_.backward(like, like.stage);
       if (source == kNowhere) continue;
-      Instruction& maker = at(source);
+      Instruction& maker = instruction_at(program_, source);
       join(maker, sent_to(maker, taker.action.stage), taker, group.port, 0);
     }
   }
@@ -146,11 +149,7 @@ class Wiring {
   /// must record the graph up to its inputs.
   void mark_input_gradient(Instruction& backward) {
     backward.input_gradient = true;
-    at(index_.forward(backward.action)).input_gradient = true;
-  }
-
-  Instruction& at(ActionPlace place) {
-    return program_.workers[as_size(place.first)][as_size(place.second)];
+    instruction_at(program_, index_.forward(backward.action)).input_gradient = true;
   }
 
   Program& program_;
@@ -165,44 +164,41 @@ class Wiring {
 };
 
 /// Marks forwards that a Recompute runs again: they keep their inputs only.
-void mark_recomputed(Program& program, const PassIndex& index) {
+void mark_recomputed(Program& program) {
   for (auto& worker : program.workers)
-    for (const Instruction& instruction : worker) {
-      if (instruction.action.kind != ActionKind::Recompute) continue;
-      const ActionPlace forward = index.forward(instruction.action);
-      program.workers[as_size(forward.first)][as_size(forward.second)].recomputed = true;
-    }
+    for (const Instruction& instruction : worker)
+      if (instruction.action.kind == ActionKind::Recompute)
+        instruction_at(program, program.index.forward(instruction.action)).recomputed = true;
 }
 
 /// Marks forwards whose activations move to the host, and the first pass that needs them again.
-void mark_offloaded(Program& program, const PassIndex& index) {
+void mark_offloaded(Program& program) {
   for (auto& worker : program.workers) {
     std::set<ActionPlace> fetched;  // by the places of their forwards
     for (Instruction& instruction : worker) {
       const Action& action = instruction.action;
-      if (action.kind == ActionKind::Fetch) fetched.insert(index.forward(action));
-      if (action.kind == ActionKind::Offload) {
-        const ActionPlace forward = index.forward(action);
-        program.workers[as_size(forward.first)][as_size(forward.second)].offloaded = true;
-      }
+      if (action.kind == ActionKind::Fetch) fetched.insert(program.index.forward(action));
+      if (action.kind == ActionKind::Offload)
+        instruction_at(program, program.index.forward(action)).offloaded = true;
       if (!fetched.empty() && is_pass(action.kind) && action.kind != ActionKind::Forward)
-        instruction.offloaded = fetched.erase(index.forward(action)) > 0;
+        instruction.offloaded = fetched.erase(program.index.forward(action)) > 0;
     }
   }
 }
 
 /// Marks heads whose loss has a backward at the same stage, the last backward of each stage and
 /// micro-batch, and input-only backwards that a weight-only half follows.
-void mark_graph_ends(Program& program, const PassIndex& index) {
+void mark_graph_ends(Program& program) {
   for (auto& worker : program.workers) {
     std::map<std::pair<int, ActionPlace>, Instruction*> last;
     for (Instruction& instruction : worker) {
       const Action& action = instruction.action;
       if (action.kind == ActionKind::Head)
-        instruction.input_gradient = index.backward(action, action.stage) != kNowhere;
+        instruction.input_gradient = program.index.backward(action, action.stage) != kNowhere;
       if (action.kind == ActionKind::BackwardInput)
-        instruction.first_half = index.weight_backward(action) != kNowhere;
-      if (is_backward(action.kind)) last[{action.stage, index.forward(action)}] = &instruction;
+        instruction.first_half = program.index.weight_backward(action) != kNowhere;
+      if (is_backward(action.kind))
+        last[{action.stage, program.index.forward(action)}] = &instruction;
     }
     for (auto& [pass, instruction] : last) instruction->last_pass = true;
   }
@@ -221,16 +217,19 @@ void name_next_updates(Program& program) {
   }
 }
 
-/// Makes predictions at the rate of the stage's last update name that one.
-void name_last_updates(Program& program) {
+/// Makes predictions at the rate of the stage's last update name that one, and those at the rates
+/// of the updates that they stand for as many as they have steps.
+void name_updates_of_predictions(Program& program) {
   for (auto& worker : program.workers) {
     std::map<std::pair<int, int>, const Action*> last;
     for (Instruction& instruction : worker) {
       const Action*& update = last[{instruction.action.stage, instruction.action.replica}];
       if (instruction.action.kind == ActionKind::Update) update = &instruction.action;
       if (!instruction.weights.makes) continue;
-      const auto rule = as_size(instruction.weights.key.rule);
-      if (!program.schedule.rules[rule].last_lr) continue;
+      const WeightKey& key = instruction.weights.key;
+      const PredictionRule& rule = program.schedule.rules[as_size(key.rule)];
+      if (rule.each_lr) instruction.updates_ahead = key.ahead;
+      if (!rule.last_lr) continue;
       instruction.update_minibatch = update == nullptr ? -1 : update->minibatch;
       if (update != nullptr) instruction.update_scale = update->scale;
     }
@@ -250,6 +249,7 @@ void predict_in_updates(Program& program) {
       update.weights.key = pass.weights.key;
       update.weights.makes = std::exchange(pass.weights.makes, false);
       update.update_minibatch = pass.update_minibatch;
+      update.updates_ahead = pass.updates_ahead;
       update.update_scale = pass.update_scale;
     }
 }
@@ -260,8 +260,8 @@ void predict_in_updates(Program& program) {
 /// action that comes earlier in the serial order, so there is no deadlock.
 void name_places(Program& program) {
   std::vector<std::set<std::int64_t>> in_flight(program.links.size());  // turns
-  for (const auto& [worker, position] : program.serial_order) {
-    const Instruction& instruction = program.workers[as_size(worker)][as_size(position)];
+  for (const ActionPlace& place : program.order) {
+    const Instruction& instruction = instruction_at(program, place);
     for_each_receive(instruction,
                      [&](const Port& port) { in_flight[as_size(port.link)].erase(port.turn); });
     for_each_send(instruction, [&](const Port& port) {
@@ -292,7 +292,7 @@ void count_rounds(Program& program) {
 /// Counts the actions and messages of all rounds.
 void count_whole(Program& program) {
   const int more = program.loop ? program.loop->rounds - 1 : 0;
-  program.actions = std::ssize(program.serial_order);
+  program.actions = std::ssize(program.order);
   if (program.loop) program.actions += more * static_cast<std::int64_t>(program.loop->order.size());
   for (Link& link : program.links) {
     link.messages += std::int64_t{more} * link.each_round;
@@ -314,32 +314,20 @@ std::vector<Port> sends_of(const Instruction& instruction) {
   return ports;
 }
 
-Program compile(Schedule schedule) {
-  std::vector<ActionPlace> order = validate_for_eyes(schedule);
-  return compile(ProvedSchedule{std::move(schedule), std::move(order), {}});
-}
-
 Program compile(ProvedSchedule proved) {
-  Program program;
-  program.minibatches = proved.minibatches();
-  program.schedule = std::move(proved.schedule);
-  program.serial_order = std::move(proved.order);
-  program.loop = std::move(proved.loop);
-  const Schedule& schedule = program.schedule;
-  const PassIndex index(schedule);
-  program.versions = resolve_versions(schedule, index);
-  for (std::size_t w = 0; w < schedule.workers.size(); ++w) {
+  Program program(std::move(proved));
+  const auto& all = program.schedule.workers;
+  for (std::size_t w = 0; w < all.size(); ++w) {
     auto& instructions = program.workers.emplace_back();
-    for (std::size_t i = 0; i < schedule.workers[w].size(); ++i)
-      instructions.push_back(
-          {.action = schedule.workers[w][i], .weights = program.versions.workers[w][i]});
+    for (std::size_t i = 0; i < all[w].size(); ++i)
+      instructions.push_back({.action = all[w][i], .weights = program.versions.workers[w][i]});
   }
-  Wiring(program, index).connect();
-  mark_recomputed(program, index);
-  mark_offloaded(program, index);
-  mark_graph_ends(program, index);
+  Wiring(program).connect();
+  mark_recomputed(program);
+  mark_offloaded(program);
+  mark_graph_ends(program);
   name_next_updates(program);
-  name_last_updates(program);
+  name_updates_of_predictions(program);
   predict_in_updates(program);
   count_rounds(program);
   name_places(program);

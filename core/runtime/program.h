@@ -4,13 +4,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <utility>
 #include <vector>
 
-#include "core/schedule/loop.h"
-#include "core/schedule/schedule.h"
-#include "core/schedule/validate.h"
-#include "core/schedule/versions.h"
+#include "core/schedule/prove.h"
 
 namespace pipewright {
 
@@ -67,29 +64,27 @@ struct Instruction {
   /// this one predicts by a rule with PredictionRule::last_lr, the last (−1: one before the
   /// schedule).
   int update_minibatch = 0;
+  /// Updates from that one on whose learning rates its prediction uses, one for each step
+  /// (PredictionRule::each_lr); 0: only that one's.
+  int updates_ahead = 0;
   double update_scale = 1;  ///< scale of that update
 };
 
 /// Ports of all messages that an instruction sends, in the order they are sent.
 std::vector<Port> sends_of(const Instruction& instruction);
 
-/// What all workers perform. If it has a loop, each worker performs its body as often as
-/// `loop->rounds` says; a Cursor gives the instructions of every round.
-struct Program {
-  Schedule schedule;
+/// A proved schedule with what all workers perform. If it has a loop, each worker performs its body
+/// as often as `loop->rounds` says; a Cursor gives the instructions of every round.
+struct Program : ProvedSchedule {
   std::vector<std::vector<Instruction>> workers;
-  std::vector<ActionPlace> serial_order;
-  Versions versions;
   std::vector<Link> links;
-  std::optional<Loop> loop;
-  int minibatches = 0;  ///< with all rounds, as the following
-  std::int64_t actions = 0;
+  std::int64_t actions = 0;  ///< with all rounds, as messages
   std::int64_t messages = 0;
+
+  Program() = default;
+  explicit Program(ProvedSchedule proved) : ProvedSchedule(std::move(proved)) {}
 };
 
-/// Compiles a schedule that has been proved.
 Program compile(ProvedSchedule proved);
-/// Proves and compiles a schedule. Throws Error{Schedule}, with a drawing.
-Program compile(Schedule schedule);
 
 }  // namespace pipewright

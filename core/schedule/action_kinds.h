@@ -58,7 +58,8 @@ struct ActionKindFacts {
   ActionInput input;
   ActionOutput output;
   WeightGradient weight_gradient;
-  int slots;    ///< width in drawings: a backward is twice a forward; 0: a mark
+  int slots;  ///< width in drawings: a backward is twice a forward; 0: a mark
+  int track;  ///< 0: the worker does it; 1, 2: it goes on beside the worker, on a track of its own
   int urgency;  ///< the smallest of a worker's ready actions runs first, so that memory is freed
                 ///< and other workers can go on
 };
@@ -76,6 +77,7 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .output = ActionOutput::Activation,
      .weight_gradient = WeightGradient::None,
      .slots = 1,
+     .track = 0,
      .urgency = 3},
     {.kind = ActionKind::Head,
      .name = "head",
@@ -88,6 +90,7 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .output = ActionOutput::None,
      .weight_gradient = WeightGradient::OfHead,
      .slots = 1,
+     .track = 0,
      .urgency = 2},
     {.kind = ActionKind::Recompute,
      .name = "recompute",
@@ -100,6 +103,7 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .output = ActionOutput::None,
      .weight_gradient = WeightGradient::None,
      .slots = 1,
+     .track = 0,
      .urgency = 2},
     {.kind = ActionKind::Backward,
      .name = "backward",
@@ -112,6 +116,7 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .output = ActionOutput::Gradient,
      .weight_gradient = WeightGradient::OfStage,
      .slots = 2,
+     .track = 0,
      .urgency = 2},
     {.kind = ActionKind::BackwardInput,
      .name = "input-only backward",
@@ -124,6 +129,7 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .output = ActionOutput::Gradient,
      .weight_gradient = WeightGradient::None,
      .slots = 1,
+     .track = 0,
      .urgency = 1},
     {.kind = ActionKind::BackwardWeight,
      .name = "weight-only backward",
@@ -136,6 +142,7 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .output = ActionOutput::None,
      .weight_gradient = WeightGradient::OfStage,
      .slots = 1,
+     .track = 0,
      .urgency = 4},  // no other worker waits for it
     {.kind = ActionKind::Offload,
      .name = "offload",
@@ -148,6 +155,7 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .output = ActionOutput::None,
      .weight_gradient = WeightGradient::None,
      .slots = 0,
+     .track = 1,
      .urgency = 0},
     {.kind = ActionKind::Fetch,
      .name = "fetch",
@@ -160,6 +168,7 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .output = ActionOutput::None,
      .weight_gradient = WeightGradient::None,
      .slots = 0,
+     .track = 2,
      .urgency = 0},
     {.kind = ActionKind::Reduce,
      .name = "reduce",
@@ -172,6 +181,7 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .output = ActionOutput::None,
      .weight_gradient = WeightGradient::None,
      .slots = 0,
+     .track = 0,
      .urgency = 0},
     {.kind = ActionKind::Update,
      .name = "update",
@@ -184,6 +194,7 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .output = ActionOutput::None,
      .weight_gradient = WeightGradient::None,
      .slots = 0,
+     .track = 0,
      .urgency = 0},
 }};
 
@@ -210,10 +221,9 @@ constexpr bool of_microbatch(ActionKind kind) {
   return facts_of(kind).of_microbatch;
 }
 
-/// Whether it copies activations between a device and the memory of its host, while its worker goes
-/// on.
-constexpr bool is_host_copy(ActionKind kind) {
-  return of_microbatch(kind) && !is_pass(kind);
+/// Whether it goes on beside its worker's other actions.
+constexpr bool goes_on_beside(ActionKind kind) {
+  return facts_of(kind).track > 0;
 }
 
 /// Whether it takes the gradient of a loss from a stage's output to its input.

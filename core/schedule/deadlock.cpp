@@ -34,12 +34,8 @@ class Chain {
  private:
   const Wait& wait_of(int worker) const { return waits_[as_size(worker)]; }
 
-  const Action& action_at(ActionPlace place) const {
-    return schedule_.workers[as_size(place.first)][as_size(place.second)];
-  }
-
   std::string name(ActionPlace place) const {
-    return action_name(action_at(place), schedule_.shape.microbatches);
+    return action_name(action_at(schedule_, place), schedule_.shape.microbatches);
   }
 
   /// An action that the waiting one needs, directly or through others, but that its own worker does
@@ -47,7 +43,7 @@ class Chain {
   ActionPlace later_need(const Wait& wait) const {
     if (wait.what != Wait::For::Input) return kNowhere;
     for (ActionPlace need = wait.input; need != kNowhere;
-         need = index_.input_of(schedule_.workers[as_size(need.first)][as_size(need.second)]))
+         need = index_.input_of(action_at(schedule_, need)))
       if (need.first == wait.action.first && need.second >= wait.action.second) return need;
     return kNowhere;
   }
@@ -66,8 +62,9 @@ class Chain {
       case Wait::For::Reduction: return concat(whose, " replicas never reach the same reduction");
       case Wait::For::Turn:
         return concat(whose, " input is behind that of ", name(wait.input),
-                      " on the link from worker ", index_.input_of(action_at(wait.input)).first,
-                      ", and ", name(wait.input), " comes later on the same worker");
+                      " on the link from worker ",
+                      index_.input_of(action_at(schedule_, wait.input)).first, ", and ",
+                      name(wait.input), " comes later on the same worker");
       case Wait::For::Receive:
         return concat(whose, " message waits until worker ", wait.worker, " receives it");
       case Wait::For::Engine:
@@ -119,8 +116,7 @@ class Chain {
                   : reached(links_[i - 1], links_[i]);
       text += concat(", ", reason(links_[i], "which", "whose"));
     }
-    const auto [worker, position] = wait_of(links_.front()).action;
-    const Action& first = schedule_.workers[as_size(worker)][as_size(position)];
+    const Action& first = action_at(schedule_, wait_of(links_.front()).action);
     return concat(text, later_text(), end, " (", spelled_out(first, schedule_.shape), ")");
   }
 

@@ -17,31 +17,26 @@ bool is_fused_pair(const std::vector<Action>& actions, std::size_t index) {
 PassIndex::PassIndex(const Schedule& schedule)
     : shape_(schedule.shape), site_of_loss_(as_size(shape_.stages), -1) {
   bool split = false;
-  for (const auto& worker : schedule.workers)
-    for (const Action& action : worker) {
-      const bool weight = action.kind == ActionKind::BackwardWeight;
-      split = split || weight;
-      if ((weight || is_backward(action.kind)) && site_of_loss_[as_size(action.loss)] < 0)
-        site_of_loss_[as_size(action.loss)] = sites_++;
-    }
+  for_each_action(schedule, [&](ActionPlace, const Action& action) {
+    const bool weight = action.kind == ActionKind::BackwardWeight;
+    split = split || weight;
+    if ((weight || is_backward(action.kind)) && site_of_loss_[as_size(action.loss)] < 0)
+      site_of_loss_[as_size(action.loss)] = sites_++;
+  });
   const std::size_t passes = as_size(shape_.minibatches) * as_size(shape_.microbatches) *
                              as_size(shape_.replicas) * as_size(shape_.stages);
   forward_.assign(passes, kNowhere);
   head_.assign(schedule.auxiliary.empty() ? 0 : passes, kNowhere);
   backward_.assign(passes * as_size(sites_), kNowhere);
   if (split) weight_ = backward_;
-  for (int w = 0; w < static_cast<int>(schedule.workers.size()); ++w) {
-    const auto& worker = schedule.workers[as_size(w)];
-    for (int i = 0; i < static_cast<int>(worker.size()); ++i) {
-      const Action& action = worker[as_size(i)];
-      const std::size_t at = slot(action, action.stage);
-      if (action.kind == ActionKind::Forward) forward_[at] = {w, i};
-      if (action.kind == ActionKind::Head && !head_.empty()) head_[at] = {w, i};
-      if (is_backward(action.kind)) backward_[slot_of_loss(action, action.stage)] = {w, i};
-      if (action.kind == ActionKind::BackwardWeight)
-        weight_[slot_of_loss(action, action.stage)] = {w, i};
-    }
-  }
+  for_each_action(schedule, [&](ActionPlace place, const Action& action) {
+    const std::size_t at = slot(action, action.stage);
+    if (action.kind == ActionKind::Forward) forward_[at] = place;
+    if (action.kind == ActionKind::Head && !head_.empty()) head_[at] = place;
+    if (is_backward(action.kind)) backward_[slot_of_loss(action, action.stage)] = place;
+    if (action.kind == ActionKind::BackwardWeight)
+      weight_[slot_of_loss(action, action.stage)] = place;
+  });
 }
 
 std::size_t PassIndex::slot(const Action& like, int stage) const {

@@ -5,13 +5,10 @@
 
 #include <vector>
 
+#include "core/schedule/action_place.h"
 #include "core/schedule/schedule.h"
 
 namespace pipewright {
-
-/// (worker, index of the action on it); {−1, −1} = none.
-using ActionPlace = std::pair<int, int>;
-inline constexpr ActionPlace kNowhere{-1, -1};
 
 /// Whether an action waits for another one. The first stage's forward does not: it reads samples.
 inline bool has_input(const Action& action) {
@@ -27,6 +24,7 @@ bool is_fused_pair(const std::vector<Action>& actions, std::size_t index);
 /// be complete: a missing pass is at kNowhere.
 class PassIndex {
  public:
+  PassIndex() = default;  ///< of a schedule without passes
   explicit PassIndex(const Schedule& schedule);
 
   /// The Forward or Head of like's stage, replica and micro-batch; kNowhere if it is missing.

@@ -196,8 +196,7 @@ class OrderProgress {
       ++reduced_[as_size(a.replica * schedule_.shape.stages + a.stage)];
     if (schedule_.shape.link_capacity == 0) return;
     if (has_input(a) && !takes_from_own_stage(a.kind)) {
-      const auto [worker, position] = index_.input_of(a);
-      const auto link = link_of(schedule_.workers[as_size(worker)][as_size(position)]);
+      const auto link = link_of(action_at(schedule_, index_.input_of(a)));
       if (link.second >= 0) --waiting(link);
     }
     if (const auto link = link_of(a); link.second >= 0) ++waiting(link);
@@ -253,9 +252,7 @@ ActionPlace minibatch_out_of_turn(const Schedule& schedule) {
 
 std::vector<ActionPlace> execution_order(const Schedule& schedule, const PassIndex& index) {
   std::vector<ActionPlace> order = OrderProgress(schedule, index).order();
-  const auto minibatch_of = [&](ActionPlace place) {
-    return schedule.workers[as_size(place.first)][as_size(place.second)].minibatch;
-  };
+  const auto minibatch_of = [&](ActionPlace place) { return action_at(schedule, place).minibatch; };
   // Actions take their input from their own mini-batch, and no worker is at a later one by then, so
   // this order is legal, too.
   if (schedule.updates_meet)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/schedule/invalid_schedule.h"
 
-#include "core/base/as_size.h"
-
 namespace pipewright {
 
 InvalidSchedule::InvalidSchedule(const std::string& message, ActionPlace culprit)
@@ -12,7 +10,7 @@ InvalidSchedule::InvalidSchedule(const std::string& message, ActionPlace culprit
       culprit_(culprit) {}
 
 void refuse(const Schedule& schedule, ActionPlace culprit, const std::string& message) {
-  const Action& action = schedule.workers[as_size(culprit.first)][as_size(culprit.second)];
+  const Action& action = action_at(schedule, culprit);
   throw InvalidSchedule(concat(action_name(action, schedule.shape.microbatches), " ", message, " (",
                                spelled_out(action, schedule.shape), ")"),
                         culprit);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <utility>
@@ -10,6 +11,8 @@
 
 #include "core/base/as_size.h"
 #include "core/base/text.h"
+#include "core/schedule/invalid_schedule.h"
+#include "core/schedule/pass_slots.h"
 
 namespace pipewright {
 namespace {
@@ -25,7 +28,7 @@ class Places {
  public:
   Places(const std::vector<Action>& actions, int ahead) {
     for (const Action& action : actions) {
-      if (is_host_copy(action.kind)) left_alone_.insert(microbatch_of(action));
+      if (goes_on_beside(action.kind)) left_alone_.insert(microbatch_of(action));
       if (is_pass(action.kind)) add(action);
     }
     for (const auto& [backward, microbatch] : backwards_) {
@@ -88,6 +91,62 @@ Action copy_of(const Places::Copy& copy, int last_stage) {
           .loss = last_stage};
 }
 
+/// Follows where what each forward keeps is.
+class OffloadCheck {
+ public:
+  explicit OffloadCheck(const Schedule& schedule)
+      : schedule_(schedule), slots_(schedule), kept_(slots_.forwards()) {}
+
+  void run() {
+    for_each_action(schedule_, [&](ActionPlace place, const Action& a) { step(place, a); });
+    for (const Kept& kept : kept_) {
+      if (kept.state == Kept::State::OnHost)
+        refuse(schedule_, kept.copy, "moves activations to the host that no fetch brings back");
+      if (kept.state == Kept::State::Fetched)
+        refuse(schedule_, kept.copy, "brings back activations that no later pass needs");
+    }
+  }
+
+ private:
+  /// Where what a forward keeps is.
+  struct Kept {
+    enum class State : std::uint8_t { Nowhere, OnDevice, Needed, OnHost, Fetched };
+    State state = State::Nowhere;  ///< Needed: a backward has begun, or a recomputation has run
+    ActionPlace copy = kNowhere;   ///< the last offload or fetch
+    bool moved = false;            ///< by an offload
+  };
+
+  void step(ActionPlace place, const Action& a) {
+    if (!of_microbatch(a.kind)) return;
+    using enum Kept::State;
+    Kept& kept = kept_[slots_.forward(a, a.stage)];
+    if (a.kind == ActionKind::Forward) {
+      kept.state = kept.state == Nowhere ? OnDevice : kept.state;
+    } else if (a.kind == ActionKind::Offload) {
+      if (kept.state == Nowhere) refuse(schedule_, place, "comes before its forward");
+      if (kept.state != OnDevice)
+        refuse(schedule_, place, "comes after a backward or a recomputation of its micro-batch");
+      kept = {OnHost, place, true};
+    } else if (a.kind == ActionKind::Fetch) {
+      if (kept.state != OnHost)
+        refuse(schedule_, place, "has no offload of the same micro-batch before it");
+      kept = {Fetched, place, true};
+    } else if (kept.state == OnHost) {
+      refuse(schedule_, place,
+             "needs activations that an offload has moved to the host, and no fetch before it "
+             "brings them back");
+    } else if (a.kind == ActionKind::Recompute && kept.moved) {
+      refuse(schedule_, place, "makes activations again that an offload has moved");
+    } else if (a.kind != ActionKind::Head || kept.state == Fetched) {
+      kept.state = Needed;
+    }
+  }
+
+  const Schedule& schedule_;
+  const PassSlots slots_;
+  std::vector<Kept> kept_;  ///< by PassSlots::forward()
+};
+
 }  // namespace
 
 Schedule with_offload(Schedule schedule, int ahead) {
@@ -107,13 +166,26 @@ Schedule with_offload(Schedule schedule, int ahead) {
 }
 
 std::string offload_remark(const Schedule& schedule, int ahead) {
-  const auto copies = [](const std::vector<Action>& actions) {
-    return std::ranges::any_of(actions, [](const Action& a) { return is_host_copy(a.kind); });
-  };
-  if (std::ranges::any_of(schedule.workers, copies)) return {};
+  if (has_host_copies(schedule)) return {};
   return concat("pipeline.offload moves nothing: at no stage do more than ", ahead,
                 ahead == 1 ? " pass" : " passes",
                 " of its worker run between a forward and its backward.");
+}
+
+bool has_host_copies(const Schedule& schedule) {
+  return any_action(schedule, [](const Action& action) { return goes_on_beside(action.kind); });
+}
+
+void check_copies_of_slices(const Schedule& schedule, const PassIndex&) {
+  if (schedule.shape.slices == 1) return;
+  for_each_action(schedule, [&](ActionPlace place, const Action& action) {
+    if (goes_on_beside(action.kind))
+      refuse(schedule, place, "moves keys of a slice, which other slices read meanwhile");
+  });
+}
+
+void check_host_copies(const Schedule& schedule, const PassIndex&) {
+  if (has_host_copies(schedule)) OffloadCheck(schedule).run();
 }
 
 }  // namespace pipewright

@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "core/schedule/dependencies.h"
 #include "core/schedule/schedule.h"
 
 namespace pipewright {
@@ -20,5 +21,14 @@ Schedule with_offload(Schedule schedule, int ahead);
 
 /// A remark for `check` if that offload moves nothing in this schedule; else "".
 std::string offload_remark(const Schedule& schedule, int ahead);
+
+bool has_host_copies(const Schedule& schedule);
+
+// Rules of prove() (rules.h).
+
+/// Nothing has its keys moved to the host that are of a slice, because later slices read them.
+void check_copies_of_slices(const Schedule& schedule, const PassIndex& index);
+/// What an offload takes away is there, one fetch brings it back, and no pass needs it meanwhile.
+void check_host_copies(const Schedule& schedule, const PassIndex& index);
 
 }  // namespace pipewright

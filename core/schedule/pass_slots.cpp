@@ -12,7 +12,7 @@ PassSlots::PassSlots(const Schedule& schedule)
       columns_of_(stages_ * stages_, -1) {
   for (const auto& worker : schedule.workers)
     for (const Action& action : worker)
-      if (is_backward(action.kind))
+      if (is_part_of_backward(action.kind))
         columns_of_[as_size(action.stage) * stages_ + as_size(action.loss)] = 0;
   for (std::int32_t& column : columns_of_)  // ascending stages, so neighbours are side by side
     if (column == 0) column = columns_++;

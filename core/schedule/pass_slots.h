@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Dense numbers for the passes of a schedule: one per forward, and one per backward of each loss
-/// that has a backward at the stage. Neighbouring stages of one micro-batch have neighbouring
-/// numbers.
+/// that has a backward, or a half of one, at the stage. Neighbouring stages of one micro-batch have
+/// neighbouring numbers.
 #pragma once
 
 #include <cstddef>

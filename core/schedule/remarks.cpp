@@ -10,8 +10,6 @@
 #include "core/base/error.h"
 #include "core/base/wording.h"
 #include "core/schedule/slots.h"
-#include "core/schedule/validate.h"
-#include "core/schedule/versions.h"
 
 namespace pipewright {
 namespace {
@@ -29,40 +27,37 @@ int idle_percent(const Schedule& schedule) {
   return slots > 0 ? static_cast<int>(std::lround(100 * (1 - busy / slots))) : 0;
 }
 
-bool is_synchronous(const Schedule& schedule) {
-  for (const auto& worker : schedule.workers)
-    if (std::ranges::any_of(worker, [](const Action& action) { return action.weights.ahead != 0; }))
-      return false;
-  const Versions versions = resolve_versions(schedule, PassIndex(schedule));
-  return std::ranges::all_of(versions.stages, [](const std::vector<StageVersions>& replicas) {
-    return std::ranges::all_of(replicas, [](const StageVersions& stage) {
-      return stage.forward_staleness == 0 && stage.backward_staleness == 0;
-    });
-  });
+bool is_synchronous(const ProvedSchedule& proved) {
+  if (any_action(proved.schedule, [](const Action& action) { return action.weights.ahead != 0; }))
+    return false;
+  return std::ranges::all_of(
+      proved.versions.stages, [](const std::vector<StageVersions>& replicas) {
+        return std::ranges::all_of(replicas, [](const StageVersions& stage) {
+          return stage.forward_staleness == 0 && stage.backward_staleness == 0;
+        });
+      });
 }
 
 /// The scheme's schedule; nullopt if it cannot run in this shape, or is not valid in it.
-std::optional<Schedule> schedule_of(const Scheme& scheme, const PipelineShape& shape) {
+std::optional<ProvedSchedule> schedule_of(const Scheme& scheme, const PipelineShape& shape) {
   try {
-    Schedule schedule = scheme.schedule(shape);
-    validate(schedule);
-    return schedule;
+    return prove(scheme.schedule(shape));
   } catch (const Error&) {
     return {};
   }
 }
 
 /// [replica · N + stage]: the updates that each stage makes, in all rounds of the loop.
-std::vector<int> updates_of(const Schedule& schedule, const std::optional<Loop>& loop) {
-  const PipelineShape& shape = schedule.shape;
+std::vector<int> updates_of(const ProvedSchedule& proved) {
+  const PipelineShape& shape = proved.schedule.shape;
   std::vector<int> updates(as_size(shape.replicas * shape.stages), 0);
-  for (const auto& worker : schedule.workers)
-    for (const Action& action : worker)
-      if (action.kind == ActionKind::Update)
-        ++updates[as_size(action.replica * shape.stages + action.stage)];
-  if (loop)
+  for_each_action(proved.schedule, [&](ActionPlace, const Action& action) {
+    if (action.kind == ActionKind::Update)
+      ++updates[as_size(action.replica * shape.stages + action.stage)];
+  });
+  if (proved.loop)
     for (std::size_t i = 0; i < updates.size(); ++i)
-      updates[i] += (loop->rounds - 1) * loop->step.updates[i];
+      updates[i] += (proved.loop->rounds - 1) * proved.loop->step.updates[i];
   return updates;
 }
 
@@ -78,23 +73,23 @@ std::string idle_remark(const Scheme& scheme, PipelineShape shape) {
   shape.microbatches = enough * shape.slices;
   const auto more = schedule_of(scheme, shape);
   if (!more) return {};
-  const int idle = idle_percent(*now), less = idle_percent(*more);
+  const int idle = idle_percent(now->schedule), less = idle_percent(more->schedule);
   if (less >= idle) return {};
   return concat(counted(given, "micro-batch"), " for ", counted(shape.stages, "stage"),
                 ": workers are idle in ", idle, " % of their slots; with ",
                 "pipeline.microbatches: ", enough, " it would be ", less, " %");
 }
 
-std::string update_remark(const Schedule& schedule, const std::optional<Loop>& loop) {
-  if (!schedule.shape.training) return {};
-  const int rounds = loop ? (loop->rounds - 1) * loop->step.minibatches : 0;
-  const int minibatches = schedule.shape.minibatches + rounds;
-  const std::vector<int> updates = updates_of(schedule, loop);
+std::string update_remark(const ProvedSchedule& proved) {
+  const PipelineShape& shape = proved.schedule.shape;
+  if (!shape.training) return {};
+  const int minibatches = proved.minibatches();
+  const std::vector<int> updates = updates_of(proved);
   const auto fewest = std::ranges::min_element(updates);
   if (fewest == updates.end() || *fewest >= minibatches) return {};
   const auto others =
       std::ranges::count_if(updates, [&](int each) { return each < minibatches; }) - 1;
-  const auto stage = (fewest - updates.begin()) % schedule.shape.stages;
+  const auto stage = (fewest - updates.begin()) % shape.stages;
   std::string text = concat("stage ", stage, " updates its weights ", counted(*fewest, "time"),
                             " in ", counted(minibatches, "mini-batch"));
   if (others > 0) text += concat(", and ", counted(others, "other stage"), " not in all of them");

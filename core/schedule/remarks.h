@@ -4,10 +4,9 @@
 /// mini-batches.
 #pragma once
 
-#include <optional>
 #include <string>
 
-#include "core/schedule/loop.h"
+#include "core/schedule/prove.h"
 #include "core/schedule/schedule.h"
 
 namespace pipewright {
@@ -23,6 +22,6 @@ std::string idle_remark(const Scheme& scheme, PipelineShape shape);
 /// others there are. "" if every stage updates in every mini-batch, or if the schedule only
 /// evaluates. Such a schedule is valid: gradients are summed until the next update. A loop counts
 /// with all its rounds.
-std::string update_remark(const Schedule& schedule, const std::optional<Loop>& loop = {});
+std::string update_remark(const ProvedSchedule& proved);
 
 }  // namespace pipewright

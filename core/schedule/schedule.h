@@ -157,7 +157,7 @@ class Scheme {
  public:
   virtual ~Scheme() = default;
   /// Throws Error{Experiment} when the scheme cannot run in this shape (say, 2BW with too few
-  /// micro-batches). Otherwise the schedule passes validate(). Any thread may call it.
+  /// micro-batches). Otherwise the schedule passes prove(). Any thread may call it.
   virtual Schedule schedule(const PipelineShape& shape) const = 0;
   /// The worker of each of `stages` stages, for experiments without pipeline.placement; empty: one
   /// worker per stage. Throws what schedule() throws.

@@ -251,41 +251,7 @@ void measure_staleness(const Schedule& schedule, const std::vector<Action>& acti
   }
 }
 
-/// Appends the passes of one mini-batch on one worker, with the version that their gradient is
-/// applied to.
-void append_passes(const Schedule& schedule, const Versions& versions, std::size_t worker,
-                   int minibatch, std::vector<PassWeights>& passes) {
-  const auto& actions = schedule.workers[worker];
-  const std::size_t first = passes.size();
-  for (std::size_t i = 0; i < actions.size(); ++i) {
-    const Action& action = actions[i];
-    if (is_pass(action.kind) && action.minibatch == minibatch)
-      passes.push_back({action, versions.workers[worker][i].key, -1});
-    if (action.kind != ActionKind::Update) continue;
-    for (std::size_t p = first; p < passes.size(); ++p)
-      if (passes[p].applied_to < 0 && passes[p].action.stage == action.stage &&
-          passes[p].action.replica == action.replica && action.minibatch >= minibatch)
-        passes[p].applied_to = versions.workers[worker][i].latest;
-  }
-}
-
-std::vector<PassWeights> passes_of(const Schedule& schedule, const Versions& versions,
-                                   int minibatch) {
-  std::vector<PassWeights> passes;
-  for (std::size_t worker = 0; worker < schedule.workers.size(); ++worker)
-    append_passes(schedule, versions, worker, minibatch, passes);
-  std::stable_sort(passes.begin(), passes.end(), [](const PassWeights& a, const PassWeights& b) {
-    return std::pair(a.action.stage, a.action.replica) <
-           std::pair(b.action.stage, b.action.replica);
-  });
-  return passes;
-}
-
 }  // namespace
-
-Versions resolve_versions(const Schedule& schedule) {
-  return resolve_versions(schedule, PassIndex(schedule));
-}
 
 Versions resolve_versions(const Schedule& schedule, const PassIndex& index) {
   Versions versions;
@@ -301,16 +267,12 @@ Versions resolve_versions(const Schedule& schedule, const PassIndex& index) {
 }
 
 Schedule with_rates_by_staleness(Schedule schedule, const std::function<double(int)>& factor) {
-  const Versions versions = resolve_versions(schedule);
+  const Versions versions = resolve_versions(schedule, PassIndex(schedule));
   for (std::size_t w = 0; w < schedule.workers.size(); ++w)
     for (std::size_t i = 0; i < schedule.workers[w].size(); ++i)
       if (Action& action = schedule.workers[w][i]; action.kind == ActionKind::Update)
         action.scale *= factor(versions.workers[w][i].staleness);
   return schedule;
-}
-
-std::vector<PassWeights> weights_used(const Schedule& schedule, int minibatch) {
-  return passes_of(schedule, resolve_versions(schedule), minibatch);
 }
 
 }  // namespace pipewright

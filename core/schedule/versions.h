@@ -51,6 +51,10 @@ struct StageVersions {
 struct Versions {
   std::vector<std::vector<ActionWeights>> workers;  ///< parallel to Schedule::workers
   std::vector<std::vector<StageVersions>> stages;   ///< [stage][replica]
+
+  const ActionWeights& at(ActionPlace place) const {
+    return workers[as_size(place.first)][as_size(place.second)];
+  }
 };
 
 /// Thrown when a pass asks for weights that do not exist: a future version, or a prediction that
@@ -69,19 +73,9 @@ class MissingWeights : public Error {
 
 /// Throws MissingWeights for the first action whose weights do not exist, and for the first update
 /// that would have to compare its weights with several.
-Versions resolve_versions(const Schedule& schedule);
-/// As above, for a caller that has the schedule's index already.
 Versions resolve_versions(const Schedule& schedule, const PassIndex& index);
 
 /// Multiplies the learning rate of every update by factor(ActionWeights::staleness).
 Schedule with_rates_by_staleness(Schedule schedule, const std::function<double(int)>& factor);
-
-/// One row per pass of one mini-batch, for tables and the "weights used" drawing.
-struct PassWeights {
-  Action action;
-  WeightKey key;
-  int applied_to = 0;  ///< the version its gradient is applied to; −1 without an update
-};
-std::vector<PassWeights> weights_used(const Schedule& schedule, int minibatch);
 
 }  // namespace pipewright

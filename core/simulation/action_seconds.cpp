@@ -9,19 +9,18 @@
 
 namespace pipewright {
 
-ActionSeconds::ActionSeconds(const Schedule& schedule, const PassSlots& slots,
-                             std::span<const StageCost> costs, const Versions* versions,
-                             const Hardware& hardware)
-    : schedule_(schedule),
+ActionSeconds::ActionSeconds(const ProvedSchedule& proved, const PassSlots& slots,
+                             std::span<const StageCost> costs, const Hardware& hardware)
+    : schedule_(proved.schedule),
       slots_(slots),
       costs_(costs),
-      versions_(versions),
+      versions_(proved.versions),
       hardware_(hardware),
       seconds_(costs.size()) {
   for (std::size_t stage = 0; stage < costs_.size(); ++stage)
     for (std::size_t kind = 0; kind < kKinds; ++kind)
       seconds_[stage][kind] = seconds_of(costs_[stage], static_cast<ActionKind>(kind));
-  for (std::size_t worker = 0; worker < schedule.workers.size(); ++worker)
+  for (std::size_t worker = 0; worker < schedule_.workers.size(); ++worker)
     factors_.push_back(hardware_.time_factor(static_cast<int>(worker)));
 }
 
@@ -68,9 +67,8 @@ double ActionSeconds::on_device(int worker, std::size_t position, double seconds
 
 /// Seconds that an action spends on versions of the weights besides its own work.
 double ActionSeconds::of_versions(int worker, std::size_t position) const {
-  if (versions_ == nullptr) return 0;
   const auto& actions = schedule_.workers[as_size(worker)];
-  const std::vector<ActionWeights>& weights = versions_->workers[as_size(worker)];
+  const std::vector<ActionWeights>& weights = versions_.workers[as_size(worker)];
   const StageCost& cost = costs_[as_size(actions[position].stage)];
   if (actions[position].kind == ActionKind::Update)
     return (weights[position].in_place ? 0 : cost.new_version) +
@@ -86,7 +84,7 @@ bool ActionSeconds::update_predicts(int worker, std::size_t position) const {
   const Action &update = actions[position], &pass = actions[position + 1];
   return costs_[as_size(update.stage)].fused_prediction.has_value() &&
          update.kind == ActionKind::Update && update.stage == pass.stage &&
-         update.replica == pass.replica && versions_->workers[as_size(worker)][position + 1].makes;
+         update.replica == pass.replica && versions_.workers[as_size(worker)][position + 1].makes;
 }
 
 /// A log-normal factor with mean 1.

@@ -9,17 +9,17 @@
 
 #include "core/cost/cost.h"
 #include "core/schedule/pass_slots.h"
-#include "core/schedule/versions.h"
+#include "core/schedule/prove.h"
 #include "core/simulation/hardware.h"
 
 namespace pipewright {
 
-/// Seconds of the actions of a schedule, of which it keeps references. `versions` of the schedule
-/// say which actions make a prediction, and which updates a new version; null: these take no time.
+/// Seconds of the actions of a schedule, of which it keeps references. The schedule's versions say
+/// which actions make a prediction, and which updates a new version.
 class ActionSeconds {
  public:
-  ActionSeconds(const Schedule& schedule, const PassSlots& slots, std::span<const StageCost> costs,
-                const Versions* versions, const Hardware& hardware);
+  ActionSeconds(const ProvedSchedule& proved, const PassSlots& slots,
+                std::span<const StageCost> costs, const Hardware& hardware);
 
   /// Of the action at this position of a worker, by itself, with its work on versions of weights.
   double of_action(int worker, std::size_t position) const;
@@ -41,7 +41,7 @@ class ActionSeconds {
   const Schedule& schedule_;
   const PassSlots& slots_;
   const std::span<const StageCost> costs_;
-  const Versions* const versions_;
+  const Versions& versions_;
   const Hardware& hardware_;
   std::vector<std::array<double, kKinds>> seconds_;  ///< [stage][kind], as in the profile
   std::vector<double> factors_;                      ///< per worker

@@ -46,11 +46,11 @@ Hardware with_free_transfers(Hardware hardware) {
 
 }  // namespace
 
-IdleParts idle_parts(const Schedule& schedule, std::span<const StageCost> costs,
+IdleParts idle_parts(const ProvedSchedule& proved, std::span<const StageCost> costs,
                      const Hardware& hardware, const Simulation& simulation) {
-  const int workers = static_cast<int>(schedule.workers.size());
+  const int workers = static_cast<int>(proved.schedule.workers.size());
   const auto bubble = [&](std::span<const StageCost> of, const Hardware& on) {
-    return std::min(simulation.bubble, simulate(schedule, of, on, {.memory = false}).bubble);
+    return std::min(simulation.bubble, simulate(proved, of, on, {.memory = false}).bubble);
   };
   Hardware ideal = ideal_hardware(workers);
   ideal.overlap = hardware.overlap;

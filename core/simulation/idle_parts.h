@@ -6,7 +6,6 @@
 #include <span>
 
 #include "core/cost/cost.h"
-#include "core/schedule/schedule.h"
 #include "core/simulation/simulate.h"
 
 namespace pipewright {
@@ -21,7 +20,7 @@ struct IdleParts {
 /// The parts of the bubble of `simulation`, which is of this schedule with these costs on this
 /// hardware. Simulates the schedule twice more: with the mean of all stages' costs on equal devices
 /// with free transfers, and with its own costs and devices with free transfers.
-IdleParts idle_parts(const Schedule& schedule, std::span<const StageCost> costs,
+IdleParts idle_parts(const ProvedSchedule& proved, std::span<const StageCost> costs,
                      const Hardware& hardware, const Simulation& simulation);
 
 }  // namespace pipewright

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/cost/cost.h"
-#include "core/schedule/schedule.h"
+#include "core/schedule/prove.h"
 #include "core/simulation/hardware.h"
 #include "core/simulation/network.h"
 #include "core/simulation/span.h"
@@ -93,12 +93,12 @@ struct Simulation {
 /// replicas have reached it and encoded their gradients where they are compressed; it takes a ring
 /// all-reduce of each sum. An Offload of the activations begins when its worker has come to it and
 /// the earlier ones have crossed; so does a Fetch, and not before its Offload has ended. The worker
-/// goes on meanwhile, and a pass that needs the activations waits for the Fetch. The schedule must
-/// pass validate(); `costs` has one entry per stage. Throws Error{Experiment} when the hardware has
+/// goes on meanwhile, and a pass that needs the activations waits for the Fetch. `costs` has one
+/// entry per stage. Throws Error{Experiment} when the hardware has
 /// fewer devices than the schedule has workers or its times are too large for any number, or does
 /// not say how fast its devices copy to their host where the schedule does that, Error{Schedule}
 /// when an action can never start. Equal arguments give equal results.
-Simulation simulate(const Schedule& schedule, std::span<const StageCost> costs,
+Simulation simulate(const ProvedSchedule& proved, std::span<const StageCost> costs,
                     const Hardware& hardware, const SimulationOptions& options = {});
 
 }  // namespace pipewright

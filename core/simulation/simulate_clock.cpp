@@ -6,13 +6,12 @@
 #include "core/simulation/simulate_clock.h"
 
 #include <algorithm>
-#include <array>
 #include <deque>
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/schedule/dependencies.h"
 #include "core/simulation/action_seconds.h"
+#include "core/simulation/host_copies.h"
 #include "core/simulation/stopped_clock.h"
 
 namespace pipewright {
@@ -40,8 +39,7 @@ struct Worker {
   double first_arrival = kNotYet;
   bool performed = false;  ///< its next action was, in a fused pair with the one before it
   bool queued = false;
-  std::array<double, 2> host_free{};  ///< when the way to the host's memory, and back, is free
-  bool receives = false;              ///< has posted the receive of its next action
+  bool receives = false;  ///< has posted the receive of its next action
 };
 
 /// A reduction of one stage, at which its replicas arrive one by one.
@@ -53,24 +51,25 @@ struct Meeting {
 
 class Clock {
  public:
-  Clock(const Schedule& schedule, const PassSlots& slots, std::span<const StageCost> costs,
-        const Versions* versions, const Hardware& hardware, Simulation& simulation)
-      : schedule_(schedule),
-        shape_(schedule.shape),
+  Clock(const ProvedSchedule& proved, const PassSlots& slots, std::span<const StageCost> costs,
+        const Hardware& hardware, Simulation& simulation)
+      : schedule_(proved.schedule),
+        index_(proved.index),
+        shape_(schedule_.shape),
         slots_(slots),
         costs_(costs),
-        seconds_(schedule, slots, costs, versions, hardware),
+        seconds_(proved, slots, costs, hardware),
         hardware_(hardware),
         network_(hardware),
+        host_(schedule_, slots, costs, hardware),
         result_(simulation),
-        workers_(schedule.workers.size()),
+        workers_(schedule_.workers.size()),
         edges_(2 * as_size(shape_.stages) * as_size(shape_.replicas)),
         meetings_(shape_.replicas > 1 ? as_size(shape_.stages) : 0) {
     times_.forward_arrivals.assign(slots.forwards(), kNotYet);
     times_.backward_arrivals.assign(slots.backwards(), kNotYet);
-    on_device_.assign(slots.forwards(), 0);
-    for (const auto& worker : schedule.workers) times_.spans.emplace_back(worker.size());
-    result_.workers.resize(schedule.workers.size());
+    for (const auto& worker : schedule_.workers) times_.spans.emplace_back(worker.size());
+    result_.workers.resize(schedule_.workers.size());
     result_.minibatch_ends.assign(as_size(shape_.minibatches), 0);
     lay_edges();
   }
@@ -143,8 +142,9 @@ class Clock {
     const std::size_t count = schedule_.workers[as_size(w)].size();
     while (self.next < count) {
       const Action& action = current(w);
-      if (is_host_copy(action.kind)) {
-        copy(w, action);
+      if (goes_on_beside(action.kind)) {
+        times_.spans[as_size(w)][self.next++] =
+            host_.copy(w, action, self.free, result_.workers[as_size(w)].host);
         continue;
       }
       if (action.kind == ActionKind::Reduce) {
@@ -154,30 +154,6 @@ class Clock {
       const bool performed = std::exchange(self.performed, false);
       if ((!performed && !perform(w, action)) || !send(w)) return;
     }
-  }
-
-  /// Begins an offload or a fetch, and makes the worker's next action current.
-  void copy(int w, const Action& action) {
-    Worker& self = workers_[as_size(w)];
-    HostCopies& report = result_.workers[as_size(w)].host;
-    const bool away = action.kind == ActionKind::Offload;
-    const std::int64_t bytes = costs_[as_size(action.stage)].activation_bytes;
-    double& there = on_device_[slots_.forward(action, action.stage)];
-    double& free = self.host_free[away ? 0 : 1];
-    const double begin = std::max({self.free, free, there});
-    free = begin + static_cast<double>(bytes) / hardware_.host->bandwidth;
-    there = free + hardware_.host->latency;
-    times_.spans[as_size(w)][self.next++] = {begin, there};
-    if (!away) return;
-    ++report.offloaded.messages;
-    report.offloaded.bytes += bytes;
-    report.offloaded.busy += free - begin;
-  }
-
-  /// When the activations that a pass needs are on the device again; 0 if they never left it.
-  double fetched(const Action& action) const {
-    if (!is_pass(action.kind) || action.kind == ActionKind::Forward) return 0;
-    return on_device_[slots_.forward(action, action.stage)];
   }
 
   /// Performs an action, and the next one if both are a fused pair, which begin and end together.
@@ -198,7 +174,7 @@ class Clock {
       self.first_arrival = kNotYet;
     }
     const double ready = begin;
-    begin = std::max(begin, fetched(pair ? actions[self.next + 1] : action));
+    begin = std::max(begin, host_.fetched(pair ? actions[self.next + 1] : action));
     result_.workers[as_size(w)].host.waiting += begin - ready;
     take_input(action, begin);
     if (pair) take_input(actions[self.next + 1], begin);
@@ -219,7 +195,8 @@ class Clock {
   double received(int w, const Action& action, double time) {
     const InputSource input = input_source(action);
     if (input.stage < 0) return 0;
-    if (!comes_next(w, action, input, time)) return kNotYet;
+    if (!comes_next(action, input)) return kNotYet;
+    post_receive(w, action, input, time);
     const double arrival = arrival_of(action, input);
     if (arrival >= 0) end_receive(w, action, input);
     return arrival;
@@ -231,18 +208,21 @@ class Clock {
       take(edge(input.stage, action.replica, input.gradient), time);
   }
 
-  /// Whether the link of the action's input would now let its worker take it; then the worker posts
-  /// the receive.
-  bool comes_next(int w, const Action& action, InputSource input, double time) {
+  /// Whether the link of the action's input would now let its worker take it.
+  bool comes_next(const Action& action, InputSource input) {
     if (hardware_.receives == Receives::AnyOrder) return true;
     const Edge& way = edge(input.stage, action.replica, input.gradient);
     if (way.link < 0) return true;
     const std::deque<std::int64_t>& sent = sent_[as_size(way.link)];
-    if (sent.empty() || sent.front() != tag_of(action, input)) return false;
-    Worker& self = workers_[as_size(w)];
-    if (network_.rendezvous() && !self.receives) network_.receive(way.link, time);
-    self.receives = true;
-    return true;
+    return !sent.empty() && sent.front() == tag_of(action, input);
+  }
+
+  void post_receive(int w, const Action& action, InputSource input, double time) {
+    if (hardware_.receives == Receives::AnyOrder) return;
+    const Edge& way = edge(input.stage, action.replica, input.gradient);
+    if (way.link < 0) return;
+    const bool posted = std::exchange(workers_[as_size(w)].receives, true);
+    if (network_.rendezvous() && !posted) network_.receive(way.link, time);
   }
 
   void end_receive(int w, const Action& action, InputSource input) {
@@ -403,17 +383,16 @@ class Clock {
   void check_finished() {
     std::vector<Wait> waits(workers_.size());
     bool stopped = false;
-    const PassIndex index(schedule_);
     for (std::size_t w = 0; w < workers_.size(); ++w)
       if (workers_[w].next < schedule_.workers[w].size()) {
-        waits[w] = wait_of(static_cast<int>(w), index);
+        waits[w] = wait_of(static_cast<int>(w));
         stopped = true;
       }
-    if (stopped) refuse_stop(schedule_, index, hardware_, waits);
+    if (stopped) refuse_stop(schedule_, index_, hardware_, waits);
   }
 
   /// What a worker waits for that can never go on.
-  Wait wait_of(int w, const PassIndex& index) {
+  Wait wait_of(int w) {
     const Worker& self = workers_[as_size(w)];
     const bool beside = self.first_arrival != kNotYet;
     const Action& action = beside ? schedule_.workers[as_size(w)][self.next + 1] : current(w);
@@ -434,7 +413,7 @@ class Clock {
       return wait;
     }
     wait.what = Wait::For::Input;
-    wait.input = index.input_of(action);
+    wait.input = index_.input_of(action);
     wait.worker = wait.input.first;
     const InputSource input = input_source(action);
     if (input.stage < 0) return wait;
@@ -481,19 +460,20 @@ class Clock {
   }
 
   const Schedule& schedule_;
+  const PassIndex& index_;
   const PipelineShape& shape_;
   const PassSlots& slots_;
   const std::span<const StageCost> costs_;
   const ActionSeconds seconds_;
   const Hardware& hardware_;
   Network network_;
+  HostLinks host_;
   Simulation& result_;
   ClockTimes times_;
   std::vector<Worker> workers_;
   std::vector<Edge> edges_;  ///< [replica][stage][forwards, backwards]
   std::vector<double> takes_;
   std::vector<Meeting> meetings_;  ///< per stage
-  std::vector<double> on_device_;  ///< [forward] → the end of the last copy of what it keeps
   std::vector<int> awake_;
   /// [link] → tags of messages sent and not taken, where they must be taken in order.
   std::vector<std::deque<std::int64_t>> sent_;
@@ -509,10 +489,10 @@ InputSource input_source(const Action& action) {
   return {};
 }
 
-ClockTimes run_clock(const Schedule& schedule, const PassSlots& slots,
-                     std::span<const StageCost> costs, const Versions* versions,
-                     const Hardware& hardware, Simulation& simulation) {
-  return Clock(schedule, slots, costs, versions, hardware, simulation).run();
+ClockTimes run_clock(const ProvedSchedule& proved, const PassSlots& slots,
+                     std::span<const StageCost> costs, const Hardware& hardware,
+                     Simulation& simulation) {
+  return Clock(proved, slots, costs, hardware, simulation).run();
 }
 
 }  // namespace pipewright

@@ -7,7 +7,6 @@
 
 #include "core/cost/cost.h"
 #include "core/schedule/pass_slots.h"
-#include "core/schedule/versions.h"
 #include "core/simulation/hardware.h"
 #include "core/simulation/simulate.h"
 
@@ -24,11 +23,10 @@ struct ClockTimes {
 };
 
 /// Runs the clock, and fills in makespan, times of workers, links, buses and mini-batches of
-/// `simulation`. `versions` of the schedule say which actions make a prediction, and which updates
-/// a new version; null: these take no time.
-ClockTimes run_clock(const Schedule& schedule, const PassSlots& slots,
-                     std::span<const StageCost> costs, const Versions* versions,
-                     const Hardware& hardware, Simulation& simulation);
+/// `simulation`.
+ClockTimes run_clock(const ProvedSchedule& proved, const PassSlots& slots,
+                     std::span<const StageCost> costs, const Hardware& hardware,
+                     Simulation& simulation);
 
 /// Where an action's input comes from: the same micro-batch of another stage.
 struct InputSource {

@@ -11,8 +11,6 @@
 #include <utility>
 
 #include "core/cost/stage_memory.h"
-#include "core/schedule/dependencies.h"
-#include "core/schedule/versions.h"
 
 namespace pipewright {
 namespace {
@@ -50,7 +48,7 @@ class Memory {
     gather_changes(actions, spans);
     sample(0);
     for (std::size_t i = 0; i < actions.size(); ++i) {
-      if (is_host_copy(actions[i].kind)) continue;
+      if (goes_on_beside(actions[i].kind)) continue;
       let_change(spans[i].begin);
       begin(actions[i], weights[i]);
       now_.passing += std::exchange(beside_, 0);
@@ -111,7 +109,7 @@ class Memory {
   void gather_changes(const std::vector<Action>& actions, const std::vector<Span>& spans) {
     for (std::size_t i = 0; i < actions.size(); ++i) {
       const Action& action = actions[i];
-      if (is_host_copy(action.kind)) add_copy(action, spans[i]);
+      if (goes_on_beside(action.kind)) add_copy(action, spans[i]);
       const std::int64_t bytes = incoming(action);
       if (bytes == 0) continue;
       const InputSource input = input_source(action);
@@ -259,15 +257,15 @@ class Memory {
 
 }  // namespace
 
-void count_memory(const Schedule& schedule, const PassSlots& slots,
-                  std::span<const StageCost> costs, const Versions& versions,
-                  const ClockTimes& times, const SimulationOptions& options,
-                  Simulation& simulation) {
+void count_memory(const ProvedSchedule& proved, const PassSlots& slots,
+                  std::span<const StageCost> costs, const ClockTimes& times,
+                  const SimulationOptions& options, Simulation& simulation) {
+  const Schedule& schedule = proved.schedule;
   std::vector<std::int32_t> last_use(slots.forwards(), kNever);
   std::vector<bool> recomputed(slots.forwards(), false);
   for (std::size_t w = 0; w < schedule.workers.size(); ++w)
     Memory(schedule, slots, costs, times, options, last_use, recomputed, simulation.workers[w])
-        .walk(schedule.workers[w], times.spans[w], versions.workers[w]);
+        .walk(schedule.workers[w], times.spans[w], proved.versions.workers[w]);
 }
 
 }  // namespace pipewright

@@ -9,10 +9,9 @@
 
 namespace pipewright {
 
-/// Fills in the memory of `simulation.workers`. `versions` are those of the schedule.
-void count_memory(const Schedule& schedule, const PassSlots& slots,
-                  std::span<const StageCost> costs, const Versions& versions,
-                  const ClockTimes& times, const SimulationOptions& options,
-                  Simulation& simulation);
+/// Fills in the memory of `simulation.workers`.
+void count_memory(const ProvedSchedule& proved, const PassSlots& slots,
+                  std::span<const StageCost> costs, const ClockTimes& times,
+                  const SimulationOptions& options, Simulation& simulation);
 
 }  // namespace pipewright

@@ -9,8 +9,6 @@
 #include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/base/wording.h"
-#include "core/schedule/loop.h"
-#include "core/schedule/versions.h"
 
 namespace pipewright {
 namespace {
@@ -29,14 +27,14 @@ struct AppliedUpdate {
 /// Who reads what in a schedule, with versions counted from the schedule's start.
 class Ledger {
  public:
-  Ledger(const Schedule& schedule, const SteadyStateOptions& options)
-      : schedule_(schedule),
-        index_(schedule),
-        versions_(resolve_versions(schedule, index_)),
-        stages_(as_size(schedule.shape.stages)) {
-    const PipelineShape& shape = schedule.shape;
+  Ledger(const ProvedSchedule& proved, const SteadyStateOptions& options)
+      : schedule_(proved.schedule),
+        index_(proved.index),
+        versions_(proved.versions),
+        stages_(as_size(schedule_.shape.stages)) {
+    const PipelineShape& shape = schedule_.shape;
     share_ = 1.0 / shape.replicas / (options.sum_gradients ? shape.slices : shape.microbatches);
-    for (std::size_t worker = 0; worker < schedule.workers.size(); ++worker) {
+    for (std::size_t worker = 0; worker < schedule_.workers.size(); ++worker) {
       collect_updates(worker);
       collect_scales(worker);
     }
@@ -72,9 +70,7 @@ class Ledger {
     return {worker, action.stage, action.replica, key.version, key.ahead, key.rule};
   }
 
-  const Action& action(ActionPlace place) const {
-    return schedule_.workers[as_size(place.first)][as_size(place.second)];
-  }
+  const Action& action(ActionPlace place) const { return action_at(schedule_, place); }
 
   void collect_updates(std::size_t worker) {
     const auto& actions = schedule_.workers[worker];
@@ -111,7 +107,7 @@ class Ledger {
 
   Reading reading_of(ActionPlace place, const std::vector<int>& first) const {
     const Action& pass = action(place);
-    const WeightKey& key = versions_.workers[as_size(place.first)][as_size(place.second)].key;
+    const WeightKey& key = versions_.at(place).key;
     Reading reading{
         .version = key.version - first[as_size(pass.stage)], .ahead = key.ahead, .rule = key.rule};
     if (key.ahead != 0) reading.scale = scales_.at(made(place.first, pass, key));
@@ -143,19 +139,21 @@ class Ledger {
   }
 
   const Schedule& schedule_;
-  PassIndex index_;
-  Versions versions_;
+  const PassIndex& index_;
+  const Versions& versions_;
   std::vector<std::vector<AppliedUpdate>> stages_;  ///< [stage][update]
   std::map<Made, double> scales_;
   double share_ = 1;  ///< of a micro-batch of one replica in the gradient
 };
 
 /// The shortest period that enough consecutive parts of the schedule's second half repeat.
-std::optional<Recurrence> period_of(const Schedule& schedule, const SteadyStateOptions& options) {
-  const Ledger ledger(schedule, options);
-  const int begin = schedule.shape.minibatches / 2, parts = options.periodic ? 3 : 24;
+std::optional<Recurrence> period_of(const ProvedSchedule& proved,
+                                    const SteadyStateOptions& options) {
+  const Ledger ledger(proved, options);
+  const int minibatches = proved.schedule.shape.minibatches;
+  const int begin = minibatches / 2, parts = options.periodic ? 3 : 24;
   for (int length = 1; length <= kLongestPeriod; ++length) {
-    if (begin + parts * length > schedule.shape.minibatches) break;
+    if (begin + parts * length > minibatches) break;
     Recurrence period = ledger.period(begin, length);
     bool equal = std::ranges::none_of(period.stages, &std::vector<StageUpdate>::empty);
     for (int part = 1; equal && part < parts; ++part)
@@ -165,15 +163,9 @@ std::optional<Recurrence> period_of(const Schedule& schedule, const SteadyStateO
   return {};
 }
 
-std::int64_t actions_of(const Schedule& schedule) {
-  std::int64_t all = 0;
-  for (const auto& worker : schedule.workers) all += std::ssize(worker);
-  return all;
-}
-
 }  // namespace
 
-bool is_periodic(const std::function<Schedule(int minibatches)>& make) {
+bool is_periodic(const ScheduleMaker& make) {
   constexpr int kExamined = 200;  // mini-batches; drawn delays are not equal in so many
   try {
     return find_loop(make, kExamined).has_value();
@@ -183,15 +175,14 @@ bool is_periodic(const std::function<Schedule(int minibatches)>& make) {
   }
 }
 
-Recurrence steady_recurrence(const std::function<Schedule(int minibatches)>& make,
-                             const SteadyStateOptions& options) {
+Recurrence steady_recurrence(const ScheduleMaker& make, const SteadyStateOptions& options) {
   const PipelineShape shape = make(1).shape;
   // A pipe has filled after as many mini-batches as its stages need micro-batches.
   int minibatches = 2 * ((shape.stages - 1) / shape.microbatches) + 8;
   for (;; minibatches *= 2) {
-    const Schedule schedule = make(minibatches);
-    if (auto period = period_of(schedule, options)) return *std::move(period);
-    if (2 * actions_of(schedule) > (options.periodic ? kMostActions : kMostWithoutRepeats))
+    const ProvedSchedule proved = prove(make(minibatches));
+    if (auto period = period_of(proved, options)) return *std::move(period);
+    if (2 * std::ssize(proved.order) > (options.periodic ? kMostActions : kMostWithoutRepeats))
       throw Error(
           ErrorKind::Experiment,
           concat("no stability limit: the schedule of this scheme is not periodic within the ",

@@ -4,10 +4,9 @@
 /// mini-batch and one update of each stage.
 #pragma once
 
-#include <functional>
 #include <vector>
 
-#include "core/schedule/schedule.h"
+#include "core/schedule/find_loop.h"
 
 namespace pipewright {
 
@@ -65,12 +64,11 @@ struct SteadyStateOptions {
 /// Whether schedules of many mini-batches are those of few with the middle repeated. If `make`
 /// makes schedules late in a training, this is another question than Scheme::repeats(), which
 /// promises it from the first mini-batch on: a scheme with a warm-up is periodic once that is over.
-bool is_periodic(const std::function<Schedule(int minibatches)>& make);
+bool is_periodic(const ScheduleMaker& make);
 
 /// Reads the steady state from schedules of more and more mini-batches, until periods follow one
 /// another that are equal but for the numbers of their versions. Throws Error{Experiment} if
-/// none is found in a schedule of a million actions, MissingWeights as resolve_versions().
-Recurrence steady_recurrence(const std::function<Schedule(int minibatches)>& make,
-                             const SteadyStateOptions& options = {});
+/// none is found in a schedule of a million actions, and what prove() throws.
+Recurrence steady_recurrence(const ScheduleMaker& make, const SteadyStateOptions& options = {});
 
 }  // namespace pipewright

@@ -5,10 +5,10 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/config/options.h"
-#include "core/schedule/validate.h"
 
 namespace pipewright {
 namespace {
@@ -55,14 +55,13 @@ bool places_so(const Scheme& scheme, const PipelineShape& shape) {
 }
 
 /// Its schedule; nullopt if it cannot run in this shape, or only with stages elsewhere.
-std::optional<Schedule> schedule_in(const Scheme& scheme, const PipelineShape& shape) {
+std::optional<ProvedSchedule> schedule_in(const Scheme& scheme, const PipelineShape& shape) {
   try {
     Schedule schedule = scheme.schedule(shape);
     if (full_placement(schedule.shape) != full_placement(shape)) return std::nullopt;
     for (auto& actions : schedule.workers)  // a search has no fused pairs
       for (Action& action : actions) action.with_next = false;
-    validate(schedule);
-    return schedule;
+    return prove(std::move(schedule));
   } catch (const Error&) {
     return std::nullopt;
   }

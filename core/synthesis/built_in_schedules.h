@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "core/schedule/schedule.h"
+#include "core/schedule/prove.h"
 
 namespace pipewright {
 
 struct NamedSchedule {
   std::string name;
-  Schedule schedule;
+  ProvedSchedule proved;
 };
 
 /// The schedules of all registered schemes with their default options that can run in this shape,

@@ -29,7 +29,7 @@ CurvePoint point_of(const SearchedSchedule& found, int staleness, int live) {
 void take_if_faster(SearchedSchedule& found, const SearchedSchedule& other) {
   if (other.pace.seconds >= found.pace.seconds * (1 - kSumRounding)) return;
   found.from = other.from;
-  found.schedule = other.schedule;
+  found.proved = other.proved;
   found.simulation = other.simulation;
   found.pace = other.pace;
   if (found.pace.seconds < found.bound.seconds) found.bound = other.bound;
@@ -57,7 +57,7 @@ std::vector<CurvePoint> memory_curve(const PipelineShape& shape, std::span<const
   };
   for (limits.staleness = 0; limits.staleness <= most_stale; ++limits.staleness) {
     const SearchedSchedule fastest = search(kUnlimited);
-    const int needed = std::ranges::max(most_live(fastest.schedule));
+    const int needed = std::ranges::max(most_live(*fastest.proved));
     SearchedSchedule found;
     for (int live = least_live(shape); live <= needed; ++live) {
       const SearchedSchedule before = std::exchange(found, search(live));

@@ -10,8 +10,6 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
-#include "core/schedule/validate.h"
-#include "core/schedule/versions.h"
 #include "core/synthesis/list_orders.h"
 
 namespace pipewright {
@@ -46,10 +44,10 @@ class ScheduleSearch {
     best_.bound.seconds = kUnlimited;
     search(task(true));
     if (whole_may_be_faster_) search(task(false));
-    if (best_.schedule.workers.empty() && stop_) throw Error(*stop_);
-    if (best_.schedule.workers.empty()) refuse_memory();
+    if (!best_.proved && stop_) throw Error(*stop_);
+    if (!best_.proved) refuse_memory();
     best_.mixed_may_be_faster = whole_may_be_faster_;
-    if (!is_searched(best_.schedule)) {
+    if (!is_searched(best_.proved->schedule)) {
       best_.bound = pace_bound_of_any(task(true), task(false));
       best_.mixed_may_be_faster = false;
     }
@@ -148,20 +146,20 @@ class ScheduleSearch {
   }
 
   void try_built_in(const NamedSchedule& each) {
-    const std::optional<int> staleness = staleness_of(each.schedule);
+    const std::optional<int> staleness = staleness_of(each.proved);
     if (!staleness || *staleness > limits_.staleness) return;
-    const std::vector<int> live = most_live(each.schedule);
+    const std::vector<int> live = most_live(each.proved);
     if (std::ranges::any_of(live, [&](int count) { return count > limits_.live; })) return;
-    const auto seconds = consider(each.schedule, each.name);
+    const auto seconds = consider(each.proved, each.name);
     if (!seconds || *seconds >= best_.built_in_seconds) return;
     best_.built_in = each.name;
     best_.built_in_seconds = *seconds;
   }
 
   /// The simulation of a schedule; nullopt if it stops on hardware that takes messages in order.
-  std::optional<Simulation> simulated(const Schedule& schedule) {
+  std::optional<Simulation> simulated(const ProvedSchedule& proved) {
     try {
-      return simulate(schedule, costs_, hardware_,
+      return simulate(proved, costs_, hardware_,
                       {.optimizer_state = limits_.optimizer_state,
                        .optimizer_tables = limits_.optimizer_tables});
     } catch (const Error& error) {
@@ -173,10 +171,9 @@ class ScheduleSearch {
 
   /// Simulates the schedule, and keeps it if it is the fastest so far. Its pace; nullopt if it does
   /// not keep to the memory, or stops.
-  std::optional<double> consider(const Schedule& schedule, const std::string& from) {
-    validate(schedule);
+  std::optional<double> consider(const ProvedSchedule& proved, const std::string& from) {
     excess_.assign(as_size(shape_.workers()), 0);
-    std::optional<Simulation> whole = simulated(schedule);
+    std::optional<Simulation> whole = simulated(proved);
     if (!whole) return std::nullopt;
     Simulation& simulation = *whole;
     for (int worker = 0; counts_bytes() && worker < shape_.workers(); ++worker)
@@ -184,10 +181,10 @@ class ScheduleSearch {
           std::max(0.0, static_cast<double>(simulation.workers[as_size(worker)].peak.total()) -
                             memory_of(worker));
     if (std::ranges::max(excess_) > 0) return std::nullopt;
-    const SteadyPace pace = steady_pace(schedule, simulation);
-    if (best_.schedule.workers.empty() || pace.seconds < best_.pace.seconds * (1 - kSumRounding)) {
+    const SteadyPace pace = steady_pace(proved.schedule, simulation);
+    if (!best_.proved || pace.seconds < best_.pace.seconds * (1 - kSumRounding)) {
       best_.from = from;
-      best_.schedule = schedule;
+      best_.proved = proved;
       best_.simulation = std::move(simulation);
       best_.pace = pace;
     }
@@ -221,10 +218,10 @@ class ScheduleSearch {
   bool synthesize_once(const OrderTask& of, PaceBound* bound) {
     std::vector<NamedOrders> candidates;
     for (const NamedSchedule& each : built_in_)
-      candidates.push_back({each.name, orders_of(each.schedule, of.split)});
+      candidates.push_back({each.name, orders_of(each.proved.schedule, of.split)});
     const Synthesis found = synthesize(of, candidates, settings_);
     if (bound != nullptr) *bound = found.bound;
-    const bool kept = consider(schedule_of(of, shape_, found.orders), "").has_value();
+    const bool kept = consider(prove(schedule_of(of, shape_, found.orders)), "").has_value();
     return kept || std::ranges::max(excess_) == 0;  // less memory helps none that stops
   }
 
@@ -237,7 +234,7 @@ class ScheduleSearch {
       if (some && best_.pace.seconds <= bound * (1 + kSumRounding)) break;
       const auto orders = list_orders(of, rule);
       if (!orders) continue;
-      some = consider(schedule_of(of, shape_, *orders), "").has_value() || some;
+      some = consider(prove(schedule_of(of, shape_, *orders)), "").has_value() || some;
       std::ranges::transform(least, excess_, least.begin(),
                              [](double a, double b) { return std::min(a, b); });
     }
@@ -266,7 +263,8 @@ double SearchedSchedule::gap() const {
 double SearchedSchedule::bubble() const {
   double computing = 0;
   for (const WorkerReport& worker : simulation.workers) computing += worker.computing;
-  const double all = pace.seconds * schedule.shape.minibatches * schedule.shape.workers();
+  const double all =
+      pace.seconds * proved->schedule.shape.minibatches * proved->schedule.shape.workers();
   return std::max(0.0, 1 - computing / all);
 }
 
@@ -290,8 +288,8 @@ bool whole_backwards_may_be_faster(std::span<const StageCost> costs) {
   });
 }
 
-std::vector<int> most_live(const Schedule& schedule) {
-  const PassIndex index(schedule);
+std::vector<int> most_live(const ProvedSchedule& proved) {
+  const Schedule& schedule = proved.schedule;
   std::vector<int> most;
   for (int worker = 0; worker < std::ssize(schedule.workers); ++worker) {
     const auto& actions = schedule.workers[as_size(worker)];
@@ -299,9 +297,10 @@ std::vector<int> most_live(const Schedule& schedule) {
     for (int i = 0; i < std::ssize(actions); ++i) {
       const Action& action = actions[as_size(i)];
       if (action.kind == ActionKind::Forward) largest = std::max(largest, ++live);
-      const bool last =
-          action.kind == ActionKind::BackwardWeight || action.kind == ActionKind::Backward ||
-          (action.kind == ActionKind::BackwardInput && index.weight_backward(action) == kNowhere);
+      const bool last = action.kind == ActionKind::BackwardWeight ||
+                        action.kind == ActionKind::Backward ||
+                        (action.kind == ActionKind::BackwardInput &&
+                         proved.index.weight_backward(action) == kNowhere);
       if (last && action.loss == schedule.shape.stages - 1) --live;
     }
     most.push_back(largest);
@@ -309,15 +308,16 @@ std::vector<int> most_live(const Schedule& schedule) {
   return most;
 }
 
-std::optional<int> staleness_of(const Schedule& schedule) {
-  for (const auto& actions : schedule.workers)
-    for (const Action& action : actions)
-      if (is_pass(action.kind) &&
-          (action.weights.ahead != 0 || action.kind == ActionKind::Recompute ||
-           (facts_of(action.kind).of_loss && action.loss != schedule.shape.stages - 1)))
-        return std::nullopt;
+std::optional<int> staleness_of(const ProvedSchedule& proved) {
+  const int last = proved.schedule.shape.stages - 1;
+  const auto unknown = [&](const Action& action) {
+    return is_pass(action.kind) &&
+           (action.weights.ahead != 0 || action.kind == ActionKind::Recompute ||
+            (facts_of(action.kind).of_loss && action.loss != last));
+  };
+  if (any_action(proved.schedule, unknown)) return std::nullopt;
   int most = 0;
-  for (const auto& replicas : resolve_versions(schedule).stages)
+  for (const auto& replicas : proved.versions.stages)
     for (const StageVersions& stage : replicas)
       most = std::max({most, stage.forward_staleness, stage.backward_staleness});
   return most;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/cost/cost.h"
-#include "core/schedule/schedule.h"
+#include "core/schedule/prove.h"
 #include "core/simulation/hardware.h"
 #include "core/simulation/simulate.h"
 #include "core/synthesis/built_in_schedules.h"
@@ -34,8 +34,8 @@ struct ScheduleLimits {
 
 struct SearchedSchedule {
   std::string from;  ///< the name of a built-in scheme, if none faster was found; else ""
-  Schedule schedule;
-  Simulation simulation;  ///< of it
+  std::optional<ProvedSchedule> proved;  ///< of the result of a search always there
+  Simulation simulation;                 ///< of it
   SteadyPace pace;
   /// No schedule of whole or of split backwards within the limits has a faster pace.
   PaceBound bound;
@@ -54,8 +54,8 @@ struct SearchedSchedule {
 
 /// Searches among schedules whose backwards are all whole or all split, without jitter of the
 /// hardware. The result has shape.minibatches mini-batches, of whose middle half steady_pace()
-/// tells the pace, which is never below the bound; it passes validate(), and no built-in scheme
-/// that keeps to the limits is faster. Equal arguments give equal results, unless the search is
+/// tells the pace, which is never below the bound; no built-in scheme that keeps to the limits
+/// is faster. Equal arguments give equal results, unless the search is
 /// stopped. The shape has one replica. Throws Error{Experiment} if the limits leave no room for a
 /// micro-batch, or the search is too large.
 SearchedSchedule search_schedule(const PipelineShape& shape, std::span<const StageCost> costs,
@@ -72,11 +72,11 @@ bool whole_backwards_may_be_faster(std::span<const StageCost> costs);
 
 /// The most forwards that each worker holds at once, from their beginning to the end of the last
 /// backward of their micro-batch at the stage.
-std::vector<int> most_live(const Schedule& schedule);
+std::vector<int> most_live(const ProvedSchedule& proved);
 
 /// The largest number of updates between a forward and the update that applies its gradient, of all
 /// stages, predicted steps not counted; nullopt of a schedule with predictions or with several
 /// losses.
-std::optional<int> staleness_of(const Schedule& schedule);
+std::optional<int> staleness_of(const ProvedSchedule& proved);
 
 }  // namespace pipewright

@@ -42,7 +42,7 @@ namespace {
 std::string unsteady_text(const SearchedSchedule& found) {
   if (found.pace.repeats) return "";
   return concat(", fill and drain included, as no part of ",
-                counted(found.schedule.shape.minibatches, "mini-batch"),
+                counted(found.proved->schedule.shape.minibatches, "mini-batch"),
                 " repeats itself (more --minibatches may show one)");
 }
 
@@ -72,7 +72,7 @@ std::string search_text(const SearchedSchedule& found) {
       scope.empty() ? "" : " within the scope", "\nbound     ", time_text(found.bound.seconds),
       ": ", found.bound.why, "\n", scope, "bubble    ", percent_text(found.bubble()),
       " of all workers' time", found.pace.repeats ? " in the steady part" : "", "\nlive      ",
-      list_text(most_live(found.schedule)), " forwards at most on each worker\n");
+      list_text(most_live(*found.proved)), " forwards at most on each worker\n");
   if (found.built_in.empty())
     return text + "built-in  no scheme with its default options keeps to these limits\n";
   return text + concat("built-in  ", time_text(found.built_in_seconds), " with ", found.built_in,
@@ -92,7 +92,7 @@ Value search_value(const SearchedSchedule& found) {
     value.at_or_add("built_in_seconds") = Value::of(found.built_in_seconds);
   }
   std::vector<Value> live, peaks;
-  for (const int count : most_live(found.schedule)) live.push_back(Value::of(count));
+  for (const int count : most_live(*found.proved)) live.push_back(Value::of(count));
   for (const WorkerReport& worker : found.simulation.workers)
     peaks.push_back(Value::of(worker.peak.total()));
   value.at_or_add("live") = Value::sequence(std::move(live));

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "core/base/as_size.h"
-#include "core/schedule/dependencies.h"
 
 namespace pipewright {
 namespace {
@@ -37,11 +36,11 @@ double computing(const Span& span) {
 
 class IdleTimes {
  public:
-  IdleTimes(const Schedule& schedule, const Spans& spans)
-      : schedule_(schedule),
+  IdleTimes(const ProvedSchedule& proved, const Spans& spans)
+      : schedule_(proved.schedule),
         spans_(spans),
-        index_(schedule),
-        medians_(median_seconds(schedule, spans)) {
+        index_(proved.index),
+        medians_(median_seconds(schedule_, spans)) {
     find_meetings();
   }
 
@@ -121,15 +120,11 @@ class IdleTimes {
   /// Adds the parts of `time` in which a worker waits so.
   void blame(const Wait& wait, Interval time, std::size_t depth, BlameParts& parts) const {
     const Span& sender = span(wait.sender);
-    const bool meets = action_at(wait.sender).kind == ActionKind::Reduce;
+    const bool meets = action_at(schedule_, wait.sender).kind == ActionKind::Reduce;
     const double left = meets ? sender.begin : sender.end - sender.sending;
     part_of(parts, Blame::Link) += time.within(left, time.end).length();
     const Interval before = time.within(time.begin, left);
     if (before.length() > 0) blame_worker(as_size(wait.sender.first), before, depth + 1, parts);
-  }
-
-  const Action& action_at(ActionPlace place) const {
-    return action(as_size(place.first), as_size(place.second));
   }
 
   /// Adds the parts of `time` in which somebody waits for this worker.
@@ -177,7 +172,7 @@ class IdleTimes {
 
   const Schedule& schedule_;
   const Spans& spans_;
-  const PassIndex index_;
+  const PassIndex& index_;
   const std::vector<StageMedians> medians_;
   /// Of a reduction, the last replica's.
   std::map<std::pair<std::size_t, std::size_t>, ActionPlace> meetings_;
@@ -201,8 +196,8 @@ Blame Idle::blame() const {
   return kBlames[static_cast<std::size_t>(largest)];
 }
 
-std::vector<Idle> idle_times(const Schedule& schedule, const Spans& spans) {
-  return IdleTimes(schedule, spans).all();
+std::vector<Idle> idle_times(const ProvedSchedule& proved, const Spans& spans) {
+  return IdleTimes(proved, spans).all();
 }
 
 std::vector<StageMedians> median_seconds(const Schedule& schedule, const Spans& spans) {

@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/schedule/schedule.h"
+#include "core/schedule/prove.h"
 #include "core/simulation/span.h"
 
 namespace pipewright {
@@ -48,7 +48,7 @@ using Spans = std::vector<std::vector<Span>>;
 
 /// All idle time up to the end of the last action, by worker and time. The spans must be on one
 /// clock. Time between two actions of which the second needs no message is the worker's own.
-std::vector<Idle> idle_times(const Schedule& schedule, const Spans& spans);
+std::vector<Idle> idle_times(const ProvedSchedule& proved, const Spans& spans);
 
 /// Seconds by kind of action.
 using StageMedians = std::array<double, kActionKinds.size()>;

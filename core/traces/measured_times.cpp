@@ -75,13 +75,13 @@ std::string turns_text(const Schedule& schedule, const Spans& spans) {
 
 }  // namespace
 
-MeasuredTimes measured_times(const Schedule& schedule, const Spans& spans) {
+MeasuredTimes measured_times(const ProvedSchedule& proved, const Spans& spans) {
   MeasuredTimes times{.makespan = end_of(spans), .workers = {}};
   times.workers.resize(spans.size());
   std::vector<std::map<int, double>> waits(spans.size());
   std::vector<double> waits_within(spans.size());  // an action: a reduction waits in its own
   double waiting = 0;
-  for (const Idle& idle : idle_times(schedule, spans)) {
+  for (const Idle& idle : idle_times(proved, spans)) {
     times.workers[as_size(idle.worker)].waiting += idle.length();
     const std::vector<Span>& own = spans[as_size(idle.worker)];
     if (idle.before < own.size() && idle.begin >= own[idle.before].begin)
@@ -105,9 +105,9 @@ MeasuredTimes measured_times(const Schedule& schedule, const Spans& spans) {
   return times;
 }
 
-std::string measured_times_text(const Schedule& schedule, const Spans& spans, bool in_turns) {
-  if (in_turns && spans.size() > 1) return turns_text(schedule, spans);
-  const MeasuredTimes times = measured_times(schedule, spans);
+std::string measured_times_text(const ProvedSchedule& proved, const Spans& spans, bool in_turns) {
+  if (in_turns && spans.size() > 1) return turns_text(proved.schedule, spans);
+  const MeasuredTimes times = measured_times(proved, spans);
   const bool coded = std::ranges::any_of(
       times.workers, [](const WorkerTime& worker) { return worker.coding > 0; });
   std::vector<std::string> titles{"worker", "busy", "sends", "waits", "other", "longest for"};
@@ -127,17 +127,17 @@ std::string measured_times_text(const Schedule& schedule, const Spans& spans, bo
     if (coded) row.push_back(percent_text(worker.coding, times.makespan));
     table.add(std::move(row));
   }
-  return concat("measured over ", counted(schedule.shape.minibatches, "mini-batch"), ": ",
+  return concat("measured over ", counted(proved.schedule.shape.minibatches, "mini-batch"), ": ",
                 time_text(times.makespan), ", bubble ", percent_text(times.bubble, 1), "\n\n",
                 table.text());
 }
 
-std::string timeline_answer(const Schedule& schedule, const Spans& spans, bool in_turns,
+std::string timeline_answer(const ProvedSchedule& proved, const Spans& spans, bool in_turns,
                             MessagePath messages, double planned) {
   if (in_turns && spans.size() > 1)
     return "In short: one thread let the workers take turns, so that nobody waited for another; "
            "`execution: threads` measures waits.\n";
-  const MeasuredTimes times = measured_times(schedule, spans);
+  const MeasuredTimes times = measured_times(proved, spans);
   double busy = 0;
   for (const WorkerTime& worker : times.workers) busy += worker.busy;
   const double all = times.makespan * static_cast<double>(times.workers.size());
@@ -145,7 +145,7 @@ std::string timeline_answer(const Schedule& schedule, const Spans& spans, bool i
                             std::lround(all > 0 ? 100 * busy / all : 0), " % of their time");
   BlameParts sums{};
   double idle = 0;
-  for (const Idle& each : idle_times(schedule, spans)) {
+  for (const Idle& each : idle_times(proved, spans)) {
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += each.parts[i];
     idle += each.length();
   }
@@ -170,20 +170,20 @@ std::string shared_cores_remark(std::size_t workers, std::int64_t cores) {
                 ": waits are the scheduler's, too\n");
 }
 
-std::string idle_text(const Schedule& schedule, const Spans& spans, int most,
+std::string idle_text(const ProvedSchedule& proved, const Spans& spans, int most,
                       MessagePath messages) {
-  std::vector<Idle> all = idle_times(schedule, spans);
+  std::vector<Idle> all = idle_times(proved, spans);
   BlameParts sums{};
   for (const Idle& idle : all)
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += idle.parts[i];
   std::ranges::stable_sort(all, std::greater<>(), &Idle::length);
   if (all.empty() || all.front().length() <= 0) return "no worker was idle\n";
-  const RenderLabels labels(schedule);
+  const RenderLabels labels(proved.schedule);
   std::string text = concat("idle: ", parts_text(sums, messages), "\n\n");
   TextTable table({"idle", "from", "worker", "with", "waits for", "to blame"}, {2, 3, 4, 5});
   for (std::size_t i = 0; i < std::min(all.size(), as_size(most)); ++i) {
     const Idle& idle = all[i];
-    const auto& actions = schedule.workers[as_size(idle.worker)];
+    const auto& actions = proved.schedule.workers[as_size(idle.worker)];
     const bool done = idle.before >= actions.size();
     table.add({time_text(idle.length()), time_text(idle.begin), std::to_string(idle.worker),
                done ? "nothing left" : labels.action(actions[idle.before]),

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/schedule/schedule.h"
+#include "core/schedule/prove.h"
 #include "core/traces/idle.h"
 
 namespace pipewright {
@@ -26,19 +26,20 @@ struct MeasuredTimes {
   std::vector<WorkerTime> workers;
 };
 
-MeasuredTimes measured_times(const Schedule& schedule, const Spans& spans);
+MeasuredTimes measured_times(const ProvedSchedule& proved, const Spans& spans);
 
 /// The times as a text. `in_turns`: the workers took turns in one thread, so that a bubble and
 /// waits mean nothing.
-std::string measured_times_text(const Schedule& schedule, const Spans& spans, bool in_turns);
+std::string measured_times_text(const ProvedSchedule& proved, const Spans& spans, bool in_turns);
 
 /// The longest idle times, at most `most`, one line each: who waited with which action for which
 /// worker, and what was to blame.
-std::string idle_text(const Schedule& schedule, const Spans& spans, int most, MessagePath messages);
+std::string idle_text(const ProvedSchedule& proved, const Spans& spans, int most,
+                      MessagePath messages);
 
 /// One sentence: how much of their time the workers computed, what most of the idle time is to be
 /// blamed on, and how much longer the run took than `planned` seconds.
-std::string timeline_answer(const Schedule& schedule, const Spans& spans, bool in_turns,
+std::string timeline_answer(const ProvedSchedule& proved, const Spans& spans, bool in_turns,
                             MessagePath messages, double planned);
 
 /// A line on more workers than cores of one machine, which cannot all run at the same time, so that

@@ -43,9 +43,9 @@ std::vector<StageCost> measured_costs(const Schedule& schedule, const Spans& spa
   return costs;
 }
 
-Simulation planned(const Schedule& schedule, const Spans& spans) {
-  return simulate(schedule, measured_costs(schedule, spans),
-                  ideal_hardware(schedule.shape.workers()), {.memory = false});
+Simulation planned(const ProvedSchedule& proved, const Spans& spans) {
+  return simulate(proved, measured_costs(proved.schedule, spans),
+                  ideal_hardware(proved.schedule.shape.workers()), {.memory = false});
 }
 
 }  // namespace pipewright

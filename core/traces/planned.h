@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/cost/cost.h"
-#include "core/schedule/schedule.h"
+#include "core/schedule/prove.h"
 #include "core/simulation/simulate.h"
 #include "core/traces/idle.h"
 
@@ -17,6 +17,6 @@ std::vector<StageCost> measured_costs(const Schedule& schedule, const Spans& spa
 
 /// Simulates the schedule with those costs: what the run would have been without stragglers and
 /// transfers.
-Simulation planned(const Schedule& schedule, const Spans& spans);
+Simulation planned(const ProvedSchedule& proved, const Spans& spans);
 
 }  // namespace pipewright

@@ -11,7 +11,6 @@
 #include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/config/json.h"
-#include "core/schedule/validate.h"
 
 namespace pipewright {
 namespace {
@@ -156,31 +155,33 @@ MeasuredTrace read_trace(const std::filesystem::path& file) {
   const Value* const execution = document.find_path("otherData.execution");
   if (events == nullptr || execution == nullptr || !execution->is(Value::Kind::Text))
     refuse(name, "it was not measured, or by another version");
-  MeasuredTrace trace{.in_turns = execution->text == "serial",
-                      .in_threads = execution->text == "threads"};
+  Schedule schedule;
+  Spans spans;
   for (const Value& value : events->items) {
     const Event event(value, name);
     const auto kind = kind_named(event.text("cat"));
     if (!kind) continue;
     const std::size_t worker = as_size(event.count("tid"));
-    if (worker >= trace.schedule.workers.size()) {
-      trace.schedule.workers.resize(worker + 1);
-      trace.spans.resize(worker + 1);
+    if (worker >= schedule.workers.size()) {
+      schedule.workers.resize(worker + 1);
+      spans.resize(worker + 1);
     }
-    trace.schedule.workers[worker].push_back(action_of(event, *kind));
-    trace.spans[worker].push_back(span_of(event));
+    schedule.workers[worker].push_back(action_of(event, *kind));
+    spans[worker].push_back(span_of(event));
   }
-  if (trace.schedule.workers.empty()) refuse(name, "it has no actions");
-  shape_from_actions(trace.schedule, name);
-  if (!in_order(trace.spans)) refuse(name, "actions of one worker overlap");
-  begin_with_first_action(trace.spans);
+  if (schedule.workers.empty()) refuse(name, "it has no actions");
+  shape_from_actions(schedule, name);
+  if (!in_order(spans)) refuse(name, "actions of one worker overlap");
+  begin_with_first_action(spans);
   try {
-    validate(trace.schedule);
+    return {.proved = prove(std::move(schedule)),
+            .spans = std::move(spans),
+            .in_turns = execution->text == "serial",
+            .in_threads = execution->text == "threads"};
   } catch (const Error& error) {
     refuse(name, concat("its actions are no schedule: ",
                         error.message().substr(0, error.message().find(static_cast<char>(10)))));
   }
-  return trace;
 }
 
 }  // namespace pipewright

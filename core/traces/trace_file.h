@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "core/schedule/schedule.h"
+#include "core/schedule/prove.h"
 #include "core/traces/idle.h"
 
 namespace pipewright {
@@ -12,7 +12,7 @@ namespace pipewright {
 /// A measured trace. The schedule's actions all use the latest weights, because a trace does not
 /// need to know more.
 struct MeasuredTrace {
-  Schedule schedule;
+  ProvedSchedule proved;  ///< its passes all read the latest weights: a trace does not have theirs
   Spans spans;
   bool in_turns = false;    ///< execution: serial; workers took turns in one thread
   bool in_threads = false;  ///< execution: threads; workers shared the cores of one process

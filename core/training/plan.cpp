@@ -11,6 +11,7 @@
 #include "core/experiment/reading.h"
 #include "core/runtime/devices/device.h"
 #include "core/schedule/builders.h"
+#include "core/schedule/find_loop.h"
 #include "core/schedule/schedule_size.h"
 #include "core/system/machine_limits.h"
 #include "core/training/data_fit.h"
@@ -55,9 +56,7 @@ ProvedSchedule proved(const Experiment& e, const PipelineShape& shape, std::int6
   } catch (const Error& error) {
     throw Error(error.kind(), error.message(), e.where("pipeline"));
   }
-  Schedule schedule = make(static_cast<int>(minibatches));
-  std::vector<ActionPlace> order = validate_for_eyes(schedule);
-  return {std::move(schedule), std::move(order), {}};
+  return prove_for_eyes(make(static_cast<int>(minibatches)));
 }
 
 /// Splits the samples into those for training and those for evaluation (test or held out).

@@ -30,13 +30,13 @@ const Program& Programs::of(std::int64_t first, int minibatches) {
 }
 
 const Program* Programs::of_any_first(int minibatches) const {
-  return first_program(plan_, kept_,
-                       [&](const Program& program) { return program.minibatches == minibatches; });
+  return first_program(
+      plan_, kept_, [&](const Program& program) { return program.minibatches() == minibatches; });
 }
 
 const Program* Programs::like(const ProvedSchedule& proved, int minibatches) const {
   return first_program(plan_, kept_, [&](const Program& program) {
-    return program.minibatches == minibatches &&
+    return program.minibatches() == minibatches &&
            program.schedule.workers == proved.schedule.workers &&
            program.schedule.rules == proved.schedule.rules;
   });

@@ -364,7 +364,7 @@ void run_experiment(const Experiment& given, const std::filesystem::path& path,
                       team));
     const Plan plan = make_plan(experiment);
     check_memory(plan, team);
-    const std::string missing = update_remark(plan.training.schedule, plan.training.loop);
+    const std::string missing = update_remark(plan.training);
     if (!missing.empty()) tell(concat("warning: ", missing));
     Value contents = Value::mapping();
     if (team.first()) {

@@ -160,7 +160,7 @@ TensorFile Trainer::latest_weights() {
 
 RunResult Trainer::run(const Program& program, std::int64_t first) {
   const Experiment& e = *plan_.experiment;
-  const int count = program.minibatches, per_epoch = plan_.minibatches;
+  const int count = program.minibatches(), per_epoch = plan_.minibatches;
   const auto epoch = static_cast<int>(first / per_epoch);
   const auto last_epoch = static_cast<int>((first + count - 1) / per_epoch);
   const auto skipped = static_cast<int>(first % per_epoch);

@@ -45,7 +45,7 @@ class Trainer {
   std::int64_t done() const { return state_.minibatches; }
   /// With output.trace: when each action of the last segment ran. traced() is its schedule.
   const std::vector<std::vector<Span>>& trace() const { return trace_; }
-  const Schedule& traced() const { return last_->schedule; }
+  const ProvedSchedule& traced() const { return *last_; }
   const std::vector<EpochRow>& epochs() const { return state_.epochs; }
   /// Names of EpochRow::metrics.
   std::vector<std::string> own_metrics() const;

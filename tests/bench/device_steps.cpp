@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/measuring/made_up_batch.h"
 #include "core/runtime/executor.h"
+#include "core/schedule/prove.h"
 #include "core/tensors/torch.h"
 #include "core/training/plan.h"
 #include "tests/bench/device_bench.h"
@@ -78,7 +79,7 @@ Fields rounds_of(const DeviceBench& bench, const DeviceModel& model, const Schem
   Plan plan;
   plan.experiment = &e;
   plan.devices.assign(static_cast<std::size_t>(e.pipeline.stages), bench.device);
-  plan.training = compile(e.schedule(model.steps));
+  plan.training = compile(prove(e.schedule(model.steps)));
   plan.auxiliary = plan.training.schedule.auxiliary;
   const auto stages = plan.stages();
   torch::nn::Sequential opponent = plain_model(model, e);

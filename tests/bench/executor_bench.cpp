@@ -6,6 +6,7 @@
 
 #include "core/runtime/executor.h"
 #include "core/schedule/builders.h"
+#include "core/schedule/prove.h"
 #include "core/tensors/torch.h"
 
 namespace pipewright::bench {
@@ -40,8 +41,8 @@ class NoLoss final : public Loss {
 void actions(benchmark::State& state, Execution execution) {
   at::set_num_threads(1);
   constexpr int kStages = 2, kMinibatches = 2000;
-  const Program program = compile(
-      evaluation_schedule({.stages = kStages, .minibatches = kMinibatches, .link_capacity = 2}));
+  const Program program = compile(prove(
+      evaluation_schedule({.stages = kStages, .minibatches = kMinibatches, .link_capacity = 2})));
   Problems problems;
   Options options(nullptr, "optimizer", problems);
   const auto optimizer = Registry<Optimizer>::instance().find("sgd")->make(options);

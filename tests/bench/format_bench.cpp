@@ -17,6 +17,7 @@
 #include "core/experiment/reading.h"
 #include "core/runtime/devices/allocation.h"
 #include "core/runtime/executor.h"
+#include "core/schedule/prove.h"
 #include "core/tensors/torch.h"
 #include "core/training/plan.h"
 #include "tests/bench/fixed_batches.h"
@@ -49,7 +50,7 @@ class Training {
             "bench"))),
         steps_(model.steps),
         plan_(make_plan(experiment_)),
-        program_(compile(experiment_.scheme->schedule(experiment_.shape(steps_)))),
+        program_(compile(prove(experiment_.scheme->schedule(experiment_.shape(steps_))))),
         stages_(plan_.stages()) {
     Loader loader = plan_.training_loader(0, 1);
     const Share all = loader.share(0, 0, 0);

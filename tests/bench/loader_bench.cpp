@@ -25,6 +25,7 @@
 #include "core/runtime/devices/allocation.h"
 #include "core/runtime/devices/device.h"
 #include "core/runtime/executor.h"
+#include "core/schedule/prove.h"
 #include "core/tensors/torch.h"
 #include "core/training/plan.h"
 #include "tests/bench/fixed_batches.h"
@@ -159,7 +160,7 @@ struct Training {
                                      concat("{stages: ", stages, "}"))) {
     plan.experiment = &experiment;
     plan.devices = resolve_devices(experiment.pipeline.devices, "bench");
-    plan.training = compile(experiment.scheme->schedule(experiment.shape(steps)));
+    plan.training = compile(prove(experiment.scheme->schedule(experiment.shape(steps))));
     plan.auxiliary = plan.training.schedule.auxiliary;
     all_stages = plan.stages();
     plan.dataset = open_data(experiment);

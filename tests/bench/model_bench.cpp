@@ -18,6 +18,7 @@
 #include "core/measuring/measured_layout.h"
 #include "core/runtime/devices/allocation.h"
 #include "core/runtime/executor.h"
+#include "core/schedule/prove.h"
 #include "core/tensors/torch.h"
 #include "core/training/plan.h"
 #include "tests/bench/fixed_batches.h"
@@ -60,7 +61,7 @@ void answer(const std::string& request) {
     for (const auto& [name, parameter] : stage->named_parameters()) parameters += parameter.numel();
   std::cerr << parameters << " parameters" << std::endl;
   for (int steps = 0; std::cin >> steps;) {
-    const Program program = compile(experiment.scheme->schedule(experiment.shape(steps)));
+    const Program program = compile(prove(experiment.scheme->schedule(experiment.shape(steps))));
     const double begin = processor_seconds();
     execute(program, stages,
             {.batches = batches,

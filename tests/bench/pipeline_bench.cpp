@@ -26,6 +26,7 @@
 #include "core/runtime/devices/allocation.h"
 #include "core/runtime/devices/device.h"
 #include "core/runtime/executor.h"
+#include "core/schedule/prove.h"
 #include "core/tensors/torch.h"
 #include "core/training/plan.h"
 #include "tests/bench/fixed_batches.h"
@@ -93,7 +94,7 @@ class Contender {
         "bench"));
     plan_.experiment = &experiment_;
     plan_.devices = resolve_devices(experiment_.pipeline.devices, "bench");
-    plan_.training = compile(experiment_.schedule(c.setting.minibatches));
+    plan_.training = compile(prove(experiment_.schedule(c.setting.minibatches)));
     plan_.auxiliary = plan_.training.schedule.auxiliary;
     stages_ = plan_.stages(execution == Execution::Mpi ? *team() : Team());
   }
@@ -185,7 +186,7 @@ std::vector<double> allowed(const Program& program,
   std::vector<double> free(program.workers.size(), 0),
       over(static_cast<std::size_t>(program.schedule.shape.minibatches), 0);
   std::map<std::pair<int, std::int64_t>, double> sent;  // by link and turn
-  for (const auto& [number, position] : program.serial_order) {
+  for (const auto& [number, position] : program.order) {
     const auto worker = static_cast<std::size_t>(number);
     const Instruction& each = program.workers[worker][static_cast<std::size_t>(position)];
     double& now = free[worker];

@@ -16,6 +16,7 @@
 #include "core/runtime/devices/device.h"
 #include "core/runtime/executor.h"
 #include "core/schedule/builders.h"
+#include "core/schedule/prove.h"
 #include "core/tensors/torch.h"
 #include "core/training/plan.h"
 #include "tests/bench/fixed_batches.h"
@@ -46,7 +47,7 @@ class Pipeline {
             "bench"))) {
     plan_.experiment = &experiment_;
     plan_.devices = resolve_devices(experiment_.pipeline.devices, "bench");
-    plan_.training = compile(experiment_.schedule(1));
+    plan_.training = compile(prove(experiment_.schedule(1)));
     stages_ = plan_.stages();
     for (const auto& worker : plan_.training.workers)
       fastest_.emplace_back(worker.size(), std::numeric_limits<double>::infinity());

@@ -6,8 +6,8 @@
 
 #include "core/cost/cost_table.h"
 #include "core/schedule/builders.h"
+#include "core/schedule/prove.h"
 #include "core/schedule/recompute.h"
-#include "core/schedule/validate.h"
 #include "core/schedule/versions.h"
 #include "core/simulation/simulate.h"
 
@@ -92,13 +92,14 @@ Schedule of(const benchmark::State& state) {
 
 void prove(benchmark::State& state) {
   const Schedule schedule = of(state);
-  for (auto _ : state) benchmark::DoNotOptimize(validate(schedule).data());
+  for (auto _ : state) benchmark::DoNotOptimize(prove(schedule).order.data());
   count(state, actions_of(schedule));
 }
 
 void resolve(benchmark::State& state) {
   const Schedule schedule = of(state);
-  for (auto _ : state) benchmark::DoNotOptimize(resolve_versions(schedule).workers.data());
+  for (auto _ : state)
+    benchmark::DoNotOptimize(resolve_versions(schedule, PassIndex(schedule)).workers.data());
   count(state, actions_of(schedule));
 }
 
@@ -106,8 +107,9 @@ void simulate_with(benchmark::State& state, bool memory, bool shared) {
   const Schedule schedule = of(state);
   const Hardware hardware = machine(schedule, shared);
   const std::vector<StageCost> stages = costs(schedule.shape.stages);
+  const ProvedSchedule proved = prove(schedule);
   for (auto _ : state)
-    benchmark::DoNotOptimize(simulate(schedule, stages, hardware, {.memory = memory}).makespan);
+    benchmark::DoNotOptimize(simulate(proved, stages, hardware, {.memory = memory}).makespan);
   count(state, actions_of(schedule));
 }
 void time_only(benchmark::State& state) {
@@ -138,8 +140,8 @@ void large(benchmark::State& state) {
   std::int64_t actions = 0;
   for (auto _ : state) {
     const Schedule schedule = built(kPlain, 1024, 4096);
-    benchmark::DoNotOptimize(validate(schedule).data());
-    const Simulation simulation = simulate(schedule, costs(1024), machine(schedule, false));
+    const ProvedSchedule proved = prove(schedule);
+    const Simulation simulation = simulate(proved, costs(1024), machine(schedule, false));
     benchmark::DoNotOptimize(simulation.makespan);
     actions = actions_of(schedule);
   }
@@ -151,13 +153,13 @@ void large(benchmark::State& state) {
 void prove_bounded(benchmark::State& state) {
   Schedule schedule = built(kPlain, 256, 1024);
   schedule.shape.link_capacity = 1;
-  for (auto _ : state) benchmark::DoNotOptimize(validate(schedule).data());
+  for (auto _ : state) benchmark::DoNotOptimize(prove(schedule).order.data());
   count(state, actions_of(schedule));
 }
 void prove_one_at_a_time(benchmark::State& state) {
   const Schedule schedule =
       pipeline_schedule({.stages = 1024, .microbatches = 64}, {.one_at_a_time = true});
-  for (auto _ : state) benchmark::DoNotOptimize(validate(schedule).data());
+  for (auto _ : state) benchmark::DoNotOptimize(prove(schedule).order.data());
   count(state, actions_of(schedule));
 }
 BENCHMARK(prove_bounded)->Unit(benchmark::kMillisecond);

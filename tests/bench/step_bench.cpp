@@ -15,6 +15,7 @@
 #include "core/runtime/devices/allocation.h"
 #include "core/runtime/devices/device.h"
 #include "core/runtime/executor.h"
+#include "core/schedule/prove.h"
 #include "core/tensors/torch.h"
 #include "core/training/plan.h"
 #include "tests/bench/fixed_batches.h"
@@ -82,7 +83,7 @@ void step(benchmark::State& state, const Setting& setting, const std::string& sc
   Plan plan;
   plan.experiment = &e;
   plan.devices = resolve_devices(e.pipeline.devices, "bench");
-  plan.training = compile(e.schedule(setting.steps));
+  plan.training = compile(prove(e.schedule(setting.steps)));
   plan.auxiliary = plan.training.schedule.auxiliary;
   const auto stages = plan.stages();
   std::vector<std::int64_t> shape{setting.batch};

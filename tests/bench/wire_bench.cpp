@@ -14,6 +14,7 @@
 #include "core/runtime/devices/allocation.h"
 #include "core/runtime/transport.h"
 #include "core/schedule/builders.h"
+#include "core/schedule/prove.h"
 #include "core/tensors/torch.h"
 
 namespace pipewright::bench {
@@ -27,7 +28,7 @@ Program trips() {
   const auto scheme = Registry<Scheme>::instance().find("model_parallel");
   Problems problems;
   Options options(nullptr, "scheme", problems);
-  return compile(scheme->make(options)->schedule({.stages = 2, .minibatches = kTrips}));
+  return compile(prove(scheme->make(options)->schedule({.stages = 2, .minibatches = kTrips})));
 }
 
 double ours(const Program& program, WireTeam& team, std::int64_t bytes) {

@@ -7,8 +7,8 @@
 
 #include "core/base/checksum.h"
 #include "core/base/error.h"
-#include "core/schedule/loop.h"
-#include "core/schedule/validate.h"
+#include "core/schedule/find_loop.h"
+#include "core/schedule/prove.h"
 #include "core/schedule/versions.h"
 #include "core/simulation/simulate.h"
 #include "tests/replay/machines.h"
@@ -142,15 +142,13 @@ ProvedSchedule proved(const Case& from) {
   };
   if (from.loop && reading.scheme->repeats())
     if (auto loop = find_loop(make, shape.minibatches)) return *std::move(loop);
-  ProvedSchedule result{.schedule = make(shape.minibatches)};
-  result.order = validate(result.schedule);
-  return result;
+  return prove(make(shape.minibatches));
 }
 
 /// Fills in times and memory.
-void simulate_everywhere(const Schedule& schedule, std::string& times, std::string& memory) {
-  for (const Machine& machine : machines(schedule.shape)) {
-    const Simulation simulation = simulate(schedule, machine.costs, machine.hardware,
+void simulate_everywhere(const ProvedSchedule& proved, std::string& times, std::string& memory) {
+  for (const Machine& machine : machines(proved.schedule.shape)) {
+    const Simulation simulation = simulate(proved, machine.costs, machine.hardware,
                                            {.memory = machine.counts_memory, .optimizer_state = 2});
     times += concat(machine.hardware.name, "\n", times_of(simulation));
     if (machine.counts_memory) memory = memory_of(simulation);
@@ -168,8 +166,8 @@ Outcome outcome_of(const Case& from) {
     auto& [schedule, order, versions, times, memory] = outcome.texts;
     schedule = text_of(made.schedule);
     order = text_of(made);
-    versions = text_of(resolve_versions(made.schedule));
-    simulate_everywhere(made.schedule, times, memory);
+    versions = text_of(made.versions);
+    simulate_everywhere(made, times, memory);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::Bug) throw;
     outcome.refusal = beginning(error.message());

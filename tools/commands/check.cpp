@@ -125,7 +125,7 @@ void print_remarks(const Plan& plan) {
       memory_format_remark(e),
       recomputation_remark(e.pipeline.recompute, e.shape(1).microbatches),
       e.pipeline.offload ? offload_remark(plan.training.schedule, e.pipeline.fetch_ahead) : "",
-      update_remark(plan.training.schedule, plan.training.loop),
+      update_remark(plan.training),
       perturbation_remark(e.perturbation),
       edges_remark(rules_beyond_edges(e))};
   for (const NamedGradientRule& rule : e.gradient_rules) remarks.push_back(rule.rule->remark());

@@ -82,10 +82,8 @@ int shown_minibatches(const CommandLine& line) {
   return minibatches;
 }
 
-Schedule schedule_of(const Experiment& experiment, int minibatches) {
-  Schedule schedule = experiment.schedule(minibatches);
-  validate_for_eyes(schedule);
-  return schedule;
+ProvedSchedule schedule_of(const Experiment& experiment, int minibatches) {
+  return prove_for_eyes(experiment.schedule(minibatches));
 }
 
 /// What the two differ in, as parts of the last sentence.
@@ -130,9 +128,9 @@ void compare_results(const Side& a, const Side& b, Answer& answer) {
     answer.add(first != tensors.end(), "they have other tensors", "tensors are equal");
 }
 
-void compare_schedules(const Schedule& a, const Schedule& b, Answer& answer) {
+void compare_schedules(const ProvedSchedule& a, const ProvedSchedule& b, Answer& answer) {
   const std::vector<WorkerDifference> workers = schedule_differences(a, b);
-  print("\nschedules of %s\n%s", counted(a.shape.minibatches, "mini-batch").c_str(),
+  print("\nschedules of %s\n%s", counted(a.schedule.shape.minibatches, "mini-batch").c_str(),
         schedule_difference_text(workers).c_str());
   const auto differs = [](const WorkerDifference& each) { return each.first.has_value(); };
   const auto differing = std::ranges::count_if(workers, differs);
@@ -159,8 +157,8 @@ int run_compare(const std::vector<std::string>& arguments) {
   if (!line.parse(arguments)) return 0;
   const int minibatches = shown_minibatches(line);
   const auto [a, b] = sides_of(line);
-  const Schedule first = schedule_of(a.experiment, minibatches);
-  const Schedule second = schedule_of(b.experiment, minibatches);
+  const ProvedSchedule first = schedule_of(a.experiment, minibatches);
+  const ProvedSchedule second = schedule_of(b.experiment, minibatches);
   need_libtorch();
   print("first       %s\nsecond      %s\n\n", a.name.c_str(), b.name.c_str());
   Answer answer;

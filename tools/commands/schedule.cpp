@@ -49,18 +49,19 @@ int run_schedule(const std::vector<std::string>& arguments) {
   if (minibatches < 1)
     throw Error(ErrorKind::Experiment,
                 concat("--minibatches is ", minibatches, "; expected at least 1"));
-  const Schedule schedule = experiment.schedule(minibatches);
-  validate_for_eyes(schedule);
+  const ProvedSchedule proved = prove_for_eyes(experiment.schedule(minibatches));
   const int width = ::isatty(STDOUT_FILENO) != 0 ? static_cast<int>(terminal_width(stdout)) : 0;
-  print_colored(render_text(
-      schedule, {.width = width, .minibatches = minibatches, .color = takes_escapes(stdout)}));
-  print("\n%s", render_versions(schedule, minibatches).c_str());
+  print_colored(
+      render_text(proved.schedule,
+                  {.width = width, .minibatches = minibatches, .color = takes_escapes(stdout)}));
+  print("\n%s", render_versions(proved, minibatches).c_str());
   for (const std::string& remark :
        {experiment.scheme->remark(), idle_remark(*experiment.scheme, experiment.shape(1)),
         recomputation_remark(experiment.pipeline.recompute, experiment.shape(1).microbatches),
-        experiment.pipeline.offload ? offload_remark(schedule, experiment.pipeline.fetch_ahead)
-                                    : "",
-        update_remark(schedule)})
+        experiment.pipeline.offload
+            ? offload_remark(proved.schedule, experiment.pipeline.fetch_ahead)
+            : "",
+        update_remark(proved)})
     if (!remark.empty()) print("\nnote: %s\n", remark.c_str());
   if (line.given("svg")) {
     const std::filesystem::path svg = line.text("svg");
@@ -71,13 +72,12 @@ int run_schedule(const std::vector<std::string>& arguments) {
       throw Error(ErrorKind::Experiment,
                   concat("--minibatch is ", shown, "; expected 0 to ", minibatches - 1,
                          ", as --minibatches is ", minibatches));
-    write_output(svg, render_svg(schedule, drawing_title(experiment), minibatches));
-    write_output(beside(svg), render_weights_svg(schedule, shown, drawing_title(experiment)));
+    write_output(svg, render_svg(proved, drawing_title(experiment), minibatches));
+    write_output(beside(svg), render_weights_svg(proved, shown, drawing_title(experiment)));
   }
-  if (line.given("csv")) write_output(line.text("csv"), render_csv(schedule));
-  if (line.given("pytorch-csv"))
-    write_output(line.text("pytorch-csv"), render_pytorch_csv(schedule));
-  if (line.given("trace")) write_output(line.text("trace"), render_trace(schedule));
+  if (line.given("csv")) write_output(line.text("csv"), render_csv(proved));
+  if (line.given("pytorch-csv")) write_output(line.text("pytorch-csv"), render_pytorch_csv(proved));
+  if (line.given("trace")) write_output(line.text("trace"), render_trace(proved));
   return 0;
 }
 

@@ -73,11 +73,11 @@ std::string balance_advice(const Experiment& experiment, const Value& document, 
 void write_chakra(const std::filesystem::path& folder, const std::string& name,
                   const SimulatedSchedule& simulated) {
   const ChakraTraces traces(simulated);
-  const int workers = static_cast<int>(simulated.schedule.workers.size());
+  const int workers = static_cast<int>(simulated.proved.schedule.workers.size());
   std::vector<std::pair<std::filesystem::path, int>> files;
   for (int worker = 0; worker < workers; ++worker)
     files.emplace_back(folder / concat(name, ".", worker, ".et"), worker);
-  const std::string groups = chakra_groups(simulated.schedule);
+  const std::string groups = chakra_groups(simulated.proved.schedule);
   const std::filesystem::path groups_file = folder / concat(name, ".groups.json");
   make_folders(folder);
   for (const auto& [file, worker] : files) check_output(file);
@@ -96,7 +96,7 @@ int simulate_one(const CommandLine& line) {
   need_libtorch();
   if (!one.remark.empty()) print_error("%s\n", one.remark.c_str());
   CostSource source(cost_files(line));
-  SteadySimulator simulator(std::move(experiment), source, validate_for_eyes);
+  SteadySimulator simulator(std::move(experiment), source, prove_for_eyes);
   const Hardware machine =
       HardwareSource(hardware_file(line.text("hardware"))).of(one.document, simulator.workers());
   const int given = given_minibatches(line);
@@ -106,8 +106,9 @@ int simulate_one(const CommandLine& line) {
                 .memory_over_time = line.given("json"),
                 .written = line.given("json") || line.given("trace") || line.given("chakra")});
   const Simulation& simulation = steady.simulation;
-  const Schedule& schedule = simulator.schedule(minibatches);
-  const IdleParts idle = idle_parts(schedule, steady.costs, machine, simulation);
+  const ProvedSchedule& proved = simulator.schedule(minibatches);
+  const Schedule& schedule = proved.schedule;
+  const IdleParts idle = idle_parts(proved, steady.costs, machine, simulation);
   print("times: %s\n%s: %s", steady.costs_from.c_str(), simulator.experiment().name.c_str(),
         render_simulation(schedule, machine, simulation, idle, steady.samples).c_str());
   print_simulation_notes(line, schedule, steady.untimed);
@@ -116,15 +117,14 @@ int simulate_one(const CommandLine& line) {
     print("%s",
           balance_advice(simulator.experiment(), one.document, source, machine, steady).c_str());
   print("%s", render_answer(machine, simulation, idle, steady.samples).c_str());
-  if (line.given("trace"))
-    write_output(line.text("trace"), render_trace(schedule, simulation.spans));
+  if (line.given("trace")) write_output(line.text("trace"), render_trace(proved, simulation.spans));
   if (line.given("svg"))
     write_output(line.text("svg"),
                  render_timeline_svg(schedule, simulation, drawing_title(simulator.experiment()),
                                      drawn_until(schedule, simulation)));
   if (line.given("chakra"))
     write_chakra(line.text("chakra"), simulator.experiment().name,
-                 {schedule, steady.costs, machine, simulation});
+                 {proved, steady.costs, machine, simulation});
   if (line.given("json")) {
     Value figures = simulation_value(schedule, machine, simulation, idle, steady.samples);
     figures.at_or_add("costs_from") = Value::of(steady.costs_from);

@@ -261,13 +261,13 @@ int print_curve(const CommandLine& line, Request& request) {
 }
 
 void write_files(const CommandLine& line, const Request& request, const SearchedSchedule& found) {
-  if (line.given("csv")) write_output(line.text("csv"), render_csv(found.schedule));
+  if (line.given("csv")) write_output(line.text("csv"), render_csv(*found.proved));
   if (line.given("pytorch-csv"))
-    write_output(line.text("pytorch-csv"), render_pytorch_csv(found.schedule));
+    write_output(line.text("pytorch-csv"), render_pytorch_csv(*found.proved));
   if (line.given("svg"))
-    write_output(line.text("svg"),
-                 render_timeline_svg(found.schedule, found.simulation, request.experiment.name,
-                                     found.simulation.minibatch_ends.front()));
+    write_output(line.text("svg"), render_timeline_svg(found.proved->schedule, found.simulation,
+                                                       request.experiment.name,
+                                                       found.simulation.minibatch_ends.front()));
   if (line.given("json")) write_output(line.text("json"), to_json(search_value(found)) + "\n");
 }
 

@@ -26,7 +26,7 @@ std::vector<TimelineMark> marks_of(const MeasuredTrace& trace, MessagePath messa
   constexpr std::array<const char*, kBlames.size()> kColors{"#5b6b82", "#c8372d", "#b9c2cf",
                                                             "#8a5bc7", "#c9a227"};
   std::vector<TimelineMark> marks;
-  for (const Idle& idle : idle_times(trace.schedule, trace.spans)) {
+  for (const Idle& idle : idle_times(trace.proved, trace.spans)) {
     const std::string blame = blame_name(idle.blame(), messages);
     marks.push_back({static_cast<std::size_t>(idle.worker), idle.begin, idle.end,
                      kColors[static_cast<std::size_t>(idle.blame())], concat("idle: ", blame),
@@ -39,7 +39,7 @@ std::vector<TimelineMark> marks_of(const MeasuredTrace& trace, MessagePath messa
 std::string picture(const MeasuredTrace& trace, MessagePath messages, const Simulation& plan,
                     const MeasuredTimes& times, const std::string& title) {
   return render_timelines_svg(
-      trace.schedule,
+      trace.proved.schedule,
       {{concat("planned, with the medians of its own times and links that take none: ",
                time_text(plan.makespan), idle_share(plan.bubble)),
         plan.spans,
@@ -84,7 +84,7 @@ Value figures(const MeasuredTrace& trace, MessagePath messages, const Simulation
     if (of.longest_for >= 0) worker.at_or_add("longest_for") = Value::of(of.longest_for);
   }
   Value& idle = value.at_or_add("idle") = Value::sequence();
-  for (const Idle& each : idle_times(trace.schedule, trace.spans))
+  for (const Idle& each : idle_times(trace.proved, trace.spans))
     idle.items.push_back(idle_value(each, messages));
   return value;
 }
@@ -134,21 +134,21 @@ int run_timeline(const std::vector<std::string>& arguments) {
     throw Error(ErrorKind::Experiment, concat("--longest is ", longest, "; expected at least 1"));
   const std::filesystem::path folder = line.text("DIR");
   const MeasuredTrace trace = read_trace(folder / "trace.json");
-  const Simulation plan = planned(trace.schedule, trace.spans);
-  const MeasuredTimes times = measured_times(trace.schedule, trace.spans);
+  const Simulation plan = planned(trace.proved, trace.spans);
+  const MeasuredTimes times = measured_times(trace.proved, trace.spans);
   print("planned  %s%s\n%s", time_text(plan.makespan).c_str(), idle_share(plan.bubble).c_str(),
-        measured_times_text(trace.schedule, trace.spans, trace.in_turns).c_str());
+        measured_times_text(trace.proved, trace.spans, trace.in_turns).c_str());
   const bool shared = shared_a_processor(trace, folder);
   const MessagePath messages = shared ? MessagePath::HandedOver : MessagePath::OverLinks;
   if (!trace.in_turns)
-    print("\n%s", idle_text(trace.schedule, trace.spans, longest, messages).c_str());
+    print("\n%s", idle_text(trace.proved, trace.spans, longest, messages).c_str());
   if (shared)
     print("%s",
           shared_cores_remark(trace.spans.size(), recorded(folder / "run.json", "cores").integer)
               .c_str());
-  print("\n%s",
-        timeline_answer(trace.schedule, trace.spans, trace.in_turns, messages, plan.makespan)
-            .c_str());
+  print(
+      "\n%s",
+      timeline_answer(trace.proved, trace.spans, trace.in_turns, messages, plan.makespan).c_str());
   const std::string title = std::filesystem::weakly_canonical(folder).filename().string();
   write_output(
       line.given("svg") ? std::filesystem::path(line.text("svg")) : folder / "timeline.svg",

@@ -35,8 +35,8 @@ std::vector<Chart> memory_on(const Hardware& hardware, const Report& report) {
   std::map<int, std::size_t> left_out;
   CostSource source(CostFiles{});
   for (const ReportSchedule& each : report.schedules) {
-    if (!each.why_not.empty()) continue;
-    const int stages = each.schedule.shape.stages;
+    if (!each.proved) continue;
+    const int stages = each.proved->schedule.shape.stages;
     Chart& chart = charts[stages];
     if (chart.lines.size() == kMostLinesOfMemory) {
       ++left_out[stages];

@@ -13,7 +13,6 @@
 #include "core/experiment/plugins.h"
 #include "core/experiment/reading.h"
 #include "core/records/result_rows.h"
-#include "core/schedule/validate.h"
 #include "core/system/file.h"
 #include "tools/command.h"
 #include "tools/drawing_title.h"
@@ -55,8 +54,7 @@ ReportSchedule schedule_of(const RunRecord& run) {
     const Experiment experiment = read_experiment(run.config.whole());
     schedule.title = schedule_title(experiment, true);
     schedule.series = schedule_title(experiment, false);
-    schedule.schedule = experiment.schedule(kScheduleMinibatches);
-    validate(schedule.schedule);
+    schedule.proved = prove(experiment.schedule(kScheduleMinibatches));
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::Bug) throw;
     schedule.why_not = error.what();
@@ -74,8 +72,8 @@ void add_trace(ReportSchedule& schedule, const RunRecord& run) {
   if (schedule.trace || !fs::exists(file, none)) return;
   try {
     MeasuredTrace trace = read_trace(file);
-    const int minibatches = trace.schedule.shape.minibatches;
-    schedule.traced_schedule = read_experiment(run.config.whole()).schedule(minibatches);
+    const int minibatches = trace.proved.schedule.shape.minibatches;
+    schedule.traced_schedule = prove(read_experiment(run.config.whole()).schedule(minibatches));
     schedule.trace = std::move(trace);
     schedule.traced_run = run.folder.filename().string();
   } catch (const Error& error) {

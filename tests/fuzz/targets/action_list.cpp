@@ -3,7 +3,7 @@
 // same format, is read as an equal one.
 #include "core/schedule/action_list.h"
 #include "core/drawing/render.h"
-#include "core/schedule/validate.h"
+#include "core/schedule/prove.h"
 #include "tests/fuzz/target.h"
 
 namespace pipewright::fuzz {
@@ -19,11 +19,11 @@ std::string read(std::string_view bytes) {
   if (passes > kMostPasses || passes * shape.microbatches > kMostPasses ||
       passes * shape.microbatches * shape.minibatches > kMostPasses)
     throw Error(ErrorKind::Experiment, "is not asked for its schedule");
-  const std::vector<ActionPlace> order = validate(schedule);
+  const std::vector<ActionPlace> order = prove(schedule).order;
   std::size_t actions = 0;
   for (const std::vector<Action>& worker : schedule.workers) actions += worker.size();
   require(order.size() == actions, "the order does not have every action");
-  const std::string csv = render_csv(schedule);
+  const std::string csv = render_csv(prove(schedule));
   require(reread([&] { return read_action_list(csv, "written.csv").schedule; }) == schedule,
           "what is written is another schedule: " + csv);
   return csv;

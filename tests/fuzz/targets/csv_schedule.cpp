@@ -6,7 +6,7 @@
 
 #include "core/config/options.h"
 #include "core/drawing/render.h"
-#include "core/schedule/validate.h"
+#include "core/schedule/prove.h"
 #include "tests/fuzz/scratch.h"
 #include "tests/fuzz/target.h"
 
@@ -60,11 +60,11 @@ std::string read(std::string_view bytes) {
   static MemoryFile file, written;
   const Asked asked = asked_by(bytes);
   const Schedule schedule = schedule_in(file.holding(bytes), asked);
-  const std::vector<ActionPlace> order = validate(schedule);
+  const std::vector<ActionPlace> order = prove(schedule).order;
   std::size_t actions = 0;
   for (const std::vector<Action>& worker : schedule.workers) actions += worker.size();
   require(order.size() == actions, "the order does not have every action");
-  const std::string csv = render_pytorch_csv(schedule);
+  const std::string csv = render_pytorch_csv(prove(schedule));
   require(reread([&] { return schedule_in(written.holding(csv), asked); }) == schedule,
           "what is written is another schedule: " + csv);
   return csv;

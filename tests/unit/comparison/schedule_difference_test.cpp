@@ -22,7 +22,7 @@ Schedule one_stage(int minibatches) {
 }
 
 TEST(ScheduleDifference, EqualSchedulesHaveNone) {
-  const auto workers = schedule_differences(one_stage(2), one_stage(2));
+  const auto workers = schedule_differences(prove(one_stage(2)), prove(one_stage(2)));
   ASSERT_EQ(workers.size(), 1u);
   EXPECT_EQ(workers[0].same, 6u);
   EXPECT_FALSE(workers[0].first);
@@ -34,7 +34,7 @@ TEST(ScheduleDifference, EqualSchedulesHaveNone) {
 TEST(ScheduleDifference, NamesTheFirstActionThatDiffersAndCountsTheRest) {
   Schedule other = one_stage(2);
   std::swap(other.workers[0][2], other.workers[0][3]);  // F1 before U0, so that it reads version 0
-  const auto workers = schedule_differences(one_stage(2), other);
+  const auto workers = schedule_differences(prove(one_stage(2)), prove(other));
   EXPECT_EQ(workers[0].same, 3u) << "F0, B0, U1";
   EXPECT_EQ(workers[0].other_weights, 1u) << "B1 goes with the weights of its forward";
   EXPECT_EQ(workers[0].first, 2u);
@@ -45,7 +45,7 @@ TEST(ScheduleDifference, NamesTheFirstActionThatDiffersAndCountsTheRest) {
 TEST(ScheduleDifference, TheSameActionWithOtherWeightsIsADifferenceOfWeights) {
   Schedule other = one_stage(2);
   other.workers[0][3].weights = Weights::of_version(1, 1);
-  const auto workers = schedule_differences(one_stage(2), other);
+  const auto workers = schedule_differences(prove(one_stage(2)), prove(other));
   EXPECT_EQ(workers[0].first, 3u);
   EXPECT_EQ(workers[0].first_a, "F1 with weights 1");
   EXPECT_EQ(workers[0].first_b, "F1 with weights 1→2(+1)");
@@ -55,7 +55,7 @@ TEST(ScheduleDifference, TheSameActionWithOtherWeightsIsADifferenceOfWeights) {
 TEST(ScheduleDifference, NamesDoNotHideThatTheSameWeightsAreNamedOtherwise) {
   Schedule other = one_stage(2);
   other.workers[0][3].weights = Weights::of_version(1);  // which is the latest
-  EXPECT_FALSE(schedule_differences(one_stage(2), other)[0].first);
+  EXPECT_FALSE(schedule_differences(prove(one_stage(2)), prove(other))[0].first);
 }
 
 TEST(ScheduleDifference, TheModelsOwnLossIsTheSameInAnyNumberOfStages) {
@@ -65,7 +65,7 @@ TEST(ScheduleDifference, TheModelsOwnLossIsTheSameInAnyNumberOfStages) {
   longer.learns_from = {{1}, {1}};
   for (Action& action : longer.workers[0]) action.loss = 1;
   longer.workers.emplace_back();
-  EXPECT_EQ(schedule_differences(one_stage(2), longer)[0].same, 6u);
+  EXPECT_EQ(schedule_differences(prove(one_stage(2)), prove(longer))[0].same, 6u);
 }
 
 TEST(ScheduleDifference, OfActionsWithEqualNamesItSaysWhatDiffers) {
@@ -77,11 +77,12 @@ TEST(ScheduleDifference, OfActionsWithEqualNamesItSaysWhatDiffers) {
     schedule.workers[0][1].scale = scale;
     return schedule;
   };
-  const WorkerDifference scales = schedule_differences(with(1, 1), with(0.5, 1)).at(0);
+  const WorkerDifference scales =
+      schedule_differences(prove(with(1, 1)), prove(with(0.5, 1))).at(0);
   EXPECT_EQ(scales.same, 2u) << "F0 and U0";
   EXPECT_EQ(scales.first_a, "B0 with weights 0 (loss of stage 1)");
   EXPECT_EQ(scales.first_b, "B0 with weights 0 (scale 0.5, loss of stage 1)");
-  const WorkerDifference losses = schedule_differences(with(1, 1), with(1, 0)).at(0);
+  const WorkerDifference losses = schedule_differences(prove(with(1, 1)), prove(with(1, 0))).at(0);
   EXPECT_EQ(losses.first_a, "B0 with weights 0 (loss of stage 1)");
   EXPECT_EQ(losses.first_b, "B0 with weights 0 (loss of stage 0)");
 }
@@ -89,7 +90,7 @@ TEST(ScheduleDifference, OfActionsWithEqualNamesItSaysWhatDiffers) {
 TEST(ScheduleDifference, OfSchedulesOfUnequalSizesTheRestIsNothing) {
   Schedule wider = one_stage(1);
   wider.workers.emplace_back();
-  const auto workers = schedule_differences(one_stage(2), wider);
+  const auto workers = schedule_differences(prove(one_stage(2)), prove(wider));
   ASSERT_EQ(workers.size(), 2u);
   EXPECT_EQ(workers[0].same, 3u);
   EXPECT_EQ(workers[0].first_a, "F1 with weights 1");

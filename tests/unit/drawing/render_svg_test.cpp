@@ -38,17 +38,18 @@ testing::AssertionResult well_formed(const std::string& xml) {
 }
 
 TEST(RenderSvg, IsWellFormedWhateverTheTitle) {
-  const std::string svg = render_svg(pipedream(4, 4), "a <b> & \"c\"\x01 'd'");
+  const std::string svg = render_svg(prove(pipedream(4, 4)), "a <b> & \"c\"\x01 'd'");
   EXPECT_TRUE(well_formed(svg));
   EXPECT_NE(svg.find("a &lt;b&gt; &amp; &quot;c&quot;\\x01 'd'"), std::string::npos);
-  EXPECT_TRUE(well_formed(render_svg(pairwise(), "")));
-  EXPECT_TRUE(well_formed(render_svg(evaluation_schedule({.stages = 2, .minibatches = 3}), "e")));
-  EXPECT_TRUE(well_formed(render_weights_svg(spectrain_2(4, 9), 5, "<&>")));
+  EXPECT_TRUE(well_formed(render_svg(prove(pairwise()), "")));
+  EXPECT_TRUE(
+      well_formed(render_svg(prove(evaluation_schedule({.stages = 2, .minibatches = 3})), "e")));
+  EXPECT_TRUE(well_formed(render_weights_svg(prove(spectrain_2(4, 9)), 5, "<&>")));
 }
 
 TEST(RenderSvg, NeedsNothingFromOutside) {
   const std::string svg =
-      render_svg(pipedream(4, 4), "t") + render_weights_svg(pipedream(4, 4), 2, "t");
+      render_svg(prove(pipedream(4, 4)), "t") + render_weights_svg(prove(pipedream(4, 4)), 2, "t");
   EXPECT_EQ(count_of("http", svg), 2U);  // the two name spaces
   EXPECT_EQ(svg.find("<script"), std::string::npos);
   EXPECT_EQ(svg.find("@import"), std::string::npos);
@@ -56,7 +57,7 @@ TEST(RenderSvg, NeedsNothingFromOutside) {
 
 TEST(RenderSvg, HasABoxPerPassAndATickPerUpdate) {
   const Schedule schedule = pipedream(3, 5);
-  const std::string svg = render_svg(schedule, "t");
+  const std::string svg = render_svg(prove(schedule), "t");
   EXPECT_EQ(count_of("<title>forward of mini-batch", svg), 15U);
   EXPECT_EQ(count_of("<title>backward of mini-batch", svg), 15U);
   EXPECT_EQ(count_of("stroke=\"#ee7b1c\"", svg), 15U + 1);  // and the legend's
@@ -65,7 +66,7 @@ TEST(RenderSvg, HasABoxPerPassAndATickPerUpdate) {
 
 TEST(RenderSvg, GoesOnBelowWhenThePageIsNotWideEnough) {
   const std::string svg = render_svg(
-      pipeline_schedule({.stages = 2, .microbatches = 8, .minibatches = 12}, {}), "t", 0);
+      prove(pipeline_schedule({.stages = 2, .microbatches = 8, .minibatches = 12}, {})), "t", 0);
   EXPECT_GT(count_of(">worker 1<", svg), 2U);
   std::smatch width;
   ASSERT_TRUE(std::regex_search(svg, width, std::regex("width=\"([0-9]+)")));
@@ -73,7 +74,7 @@ TEST(RenderSvg, GoesOnBelowWhenThePageIsNotWideEnough) {
 }
 
 TEST(RenderSvg, StopsAfterSoManyMiniBatches) {
-  const std::string svg = render_svg(pipedream(2, 500), "t", 5);
+  const std::string svg = render_svg(prove(pipedream(2, 500)), "t", 5);
   EXPECT_NE(svg.find("mini-batch 4, stage 0"), std::string::npos);
   EXPECT_EQ(svg.find("mini-batch 8,"), std::string::npos);
   EXPECT_NE(svg.find("…"), std::string::npos);
@@ -103,7 +104,7 @@ using Rows = std::vector<std::vector<std::string>>;
 
 /// SpecTrain's worked table: mini-batch i = 3 (the papers' fourth).
 TEST(RenderWeights, SpecTrainsTableForTwoStages) {
-  EXPECT_EQ(table_of(render_weights_svg(spectrain(2, 6), 3, "v1")),
+  EXPECT_EQ(table_of(render_weights_svg(prove(spectrain(2, 6)), 3, "v1")),
             (Rows{{"F", "2 + 1", "3", "3", "0"},
                   {"B", "3", "3", "3", "0"},
                   {"F", "3", "3", "3", "0"},
@@ -111,7 +112,7 @@ TEST(RenderWeights, SpecTrainsTableForTwoStages) {
 }
 
 TEST(RenderWeights, SpecTrainsTableForThreeStages) {
-  EXPECT_EQ(table_of(render_weights_svg(spectrain(3, 6), 3, "v1")),
+  EXPECT_EQ(table_of(render_weights_svg(prove(spectrain(3, 6)), 3, "v1")),
             (Rows{{"F", "1 + 2", "3", "3", "0"},
                   {"B", "3", "3", "3", "0"},
                   {"F", "2 + 1", "3", "3", "0"},
@@ -121,7 +122,7 @@ TEST(RenderWeights, SpecTrainsTableForThreeStages) {
 }
 
 TEST(RenderWeights, SpecTrainsTableForFourStages) {
-  EXPECT_EQ(table_of(render_weights_svg(spectrain(4, 8), 3, "v1")),
+  EXPECT_EQ(table_of(render_weights_svg(prove(spectrain(4, 8)), 3, "v1")),
             (Rows{{"F", "0 + 3", "3", "3", "0"},
                   {"B", "3", "3", "3", "0"},
                   {"F", "1 + 2", "3", "3", "0"},
@@ -133,7 +134,7 @@ TEST(RenderWeights, SpecTrainsTableForFourStages) {
 }
 
 TEST(RenderWeights, SpecTrainsSecondVersionReusesThePrediction) {
-  const std::string svg = render_weights_svg(spectrain_2(3, 6), 3, "v2");
+  const std::string svg = render_weights_svg(prove(spectrain_2(3, 6)), 3, "v2");
   EXPECT_EQ(table_of(svg), (Rows{{"F", "1 + 2", "3", "3", "0"},
                                  {"B", "1 + 2", "3", "3", "0"},
                                  {"F", "2 + 1", "3", "3", "0"},
@@ -144,7 +145,7 @@ TEST(RenderWeights, SpecTrainsSecondVersionReusesThePrediction) {
 }
 
 TEST(RenderWeights, PipeDreamIsStale) {
-  EXPECT_EQ(table_of(render_weights_svg(pipedream(3, 6), 3, "pipedream")),
+  EXPECT_EQ(table_of(render_weights_svg(prove(pipedream(3, 6)), 3, "pipedream")),
             (Rows{{"F", "1", "1", "3", "2"},
                   {"B", "1", "1", "3", "2"},
                   {"F", "2", "2", "3", "1"},
@@ -156,15 +157,16 @@ TEST(RenderWeights, PipeDreamIsStale) {
 TEST(RenderWeights, MicroBatchesThatReadOtherVersionsHaveTheirOwnRow) {
   const Schedule schedule =
       pipeline_schedule({.stages = 2, .microbatches = 2, .minibatches = 4}, {.flush = false});
-  EXPECT_EQ(table_of(render_weights_svg(schedule, 2, "t")), (Rows{{"F", "1", "1", "2", "1"},
-                                                                  {"F", "2", "2", "2", "0"},
-                                                                  {"B", "2", "2", "2", "0"},
-                                                                  {"F", "2", "2", "2", "0"},
-                                                                  {"B", "2", "2", "2", "0"}}));
+  EXPECT_EQ(table_of(render_weights_svg(prove(schedule), 2, "t")),
+            (Rows{{"F", "1", "1", "2", "1"},
+                  {"F", "2", "2", "2", "0"},
+                  {"B", "2", "2", "2", "0"},
+                  {"F", "2", "2", "2", "0"},
+                  {"B", "2", "2", "2", "0"}}));
 }
 
 TEST(RenderWeights, DrawsAMiniBatchThatIsNotThere) {
-  EXPECT_TRUE(well_formed(render_weights_svg(pipedream(3, 2), 99, "t")));
+  EXPECT_TRUE(well_formed(render_weights_svg(prove(pipedream(3, 2)), 99, "t")));
 }
 
 }  // namespace

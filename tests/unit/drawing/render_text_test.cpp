@@ -135,22 +135,22 @@ TEST(RenderText, ColorsOnlyWhenAsked) {
 }
 
 TEST(RenderVersions, PipeDreamStashes) {
-  EXPECT_EQ(render_versions(pipedream(3, 8)), golden("versions_pipedream.txt"));
+  EXPECT_EQ(render_versions(prove(pipedream(3, 8))), golden("versions_pipedream.txt"));
 }
 
 TEST(RenderVersions, SpecTrainPredicts) {
-  EXPECT_EQ(render_versions(spectrain(4, 12), 6), golden("versions_spectrain.txt"));
+  EXPECT_EQ(render_versions(prove(spectrain(4, 12)), 6), golden("versions_spectrain.txt"));
 }
 
 TEST(RenderVersions, MicroBatchesOfOneMiniBatchMayDiffer) {
-  EXPECT_EQ(render_versions(pipeline_schedule({.stages = 2, .microbatches = 2, .minibatches = 4},
-                                              {.flush = false})),
+  EXPECT_EQ(render_versions(prove(pipeline_schedule(
+                {.stages = 2, .microbatches = 2, .minibatches = 4}, {.flush = false}))),
             golden("versions_microbatches.txt"));
 }
 
 TEST(RenderVersions, ReplicasAreListedOnce) {
   const std::string text =
-      render_versions(pipeline_schedule({.stages = 1, .replicas = 4, .minibatches = 2}, {}));
+      render_versions(prove(pipeline_schedule({.stages = 1, .replicas = 4, .minibatches = 2}, {})));
   EXPECT_EQ(count_of("\n0  ", text), 1U) << text;
 }
 

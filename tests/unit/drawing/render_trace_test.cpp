@@ -12,8 +12,8 @@ namespace pipewright {
 namespace {
 
 TEST(RenderCsv, OneLinePerAction) {
-  EXPECT_EQ(render_csv(spectrain(2, 2)), golden("csv_spectrain.csv"));
-  EXPECT_EQ(render_csv(pairwise()), golden("csv_pairwise.csv"));
+  EXPECT_EQ(render_csv(prove(spectrain(2, 2))), golden("csv_spectrain.csv"));
+  EXPECT_EQ(render_csv(prove(pairwise())), golden("csv_pairwise.csv"));
 }
 
 using Json = nlohmann::json;
@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 TEST(RenderTrace, EveryActionIsAnEventOfItsWorker) {
   const Schedule schedule = pipeline_schedule({.stages = 2, .replicas = 2, .minibatches = 2}, {});
   const SlotTimes times = slot_times(schedule);
-  const Json trace = Json::parse(render_trace(schedule));
+  const Json trace = Json::parse(render_trace(prove(schedule)));
   std::vector<std::size_t> next(4, 0);
   for (const Json& event : trace.at("traceEvents")) {
     const std::string phase = event.at("ph");
@@ -38,7 +38,7 @@ TEST(RenderTrace, EveryActionIsAnEventOfItsWorker) {
 }
 
 TEST(RenderTrace, ArrowsGoFromTheSenderToTheReceiver) {
-  const Json trace = Json::parse(render_trace(pipedream(3, 2)));
+  const Json trace = Json::parse(render_trace(prove(pipedream(3, 2))));
   std::map<int, Json> begins;
   int arrows = 0;
   for (const Json& event : trace.at("traceEvents")) {
@@ -56,7 +56,7 @@ TEST(RenderTrace, ArrowsGoFromTheSenderToTheReceiver) {
 TEST(RenderTrace, StagesOfOneWorkerSendNoMessages) {
   const Schedule schedule =
       pipeline_schedule({.stages = 2, .minibatches = 2, .placement = {0, 0}}, {});
-  EXPECT_EQ(render_trace(schedule).find("\"message\""), std::string::npos);
+  EXPECT_EQ(render_trace(prove(schedule)).find("\"message\""), std::string::npos);
 }
 
 }  // namespace

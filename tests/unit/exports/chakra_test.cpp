@@ -43,20 +43,21 @@ std::string place(int stage, int minibatch, int microbatch) {
 }
 
 struct Simulated {
-  Schedule schedule;
+  ProvedSchedule proved;
   std::vector<StageCost> costs;
   Hardware hardware;
   Simulation simulation;
 
   std::string trace(int worker) const {
-    return ChakraTraces({schedule, costs, hardware, simulation}).of_worker(worker);
+    return ChakraTraces({proved, costs, hardware, simulation}).of_worker(worker);
   }
 };
 
 Simulated simulated_of(Schedule schedule, std::vector<StageCost> costs) {
   const Hardware hardware = ideal_hardware(schedule.shape.workers());
-  Simulation simulation = simulate(schedule, costs, hardware);
-  return {std::move(schedule), std::move(costs), hardware, std::move(simulation)};
+  ProvedSchedule proved = prove(std::move(schedule));
+  Simulation simulation = simulate(proved, costs, hardware);
+  return {std::move(proved), std::move(costs), hardware, std::move(simulation)};
 }
 
 /// A forward of stage 0 that takes 100 μs sends 5 bytes to stage 1, whose forward takes 7 μs.
@@ -158,7 +159,7 @@ TEST(Chakra, ReplicasMeetInASumBehindTheirEncoding) {
   Simulated simulated =
       simulated_of(pipeline_schedule({.stages = 1, .replicas = 2}, {.flush = true}), costs);
   EXPECT_EQ(named(nodes_of(simulated.trace(1)), "0R0").type, 7);
-  EXPECT_EQ(chakra_groups(simulated.schedule), "{\"1\":[0,1]}\n");
+  EXPECT_EQ(chakra_groups(simulated.proved.schedule), "{\"1\":[0,1]}\n");
   simulated.costs[0].coding_reduce = 2;
   simulated.costs[0].reduced_bytes = {{10, 20}};
   const auto nodes = nodes_of(simulated.trace(1));
@@ -166,7 +167,7 @@ TEST(Chakra, ReplicasMeetInASumBehindTheirEncoding) {
   EXPECT_EQ(named(nodes, "0R0").after, (std::set{number_of(nodes, "encode 0R0")}));
   EXPECT_EQ(named(nodes, "0R0, second sum").after, (std::set{number_of(nodes, "0R0")}));
   EXPECT_EQ(named(nodes, "0U0").after, (std::set{number_of(nodes, "0R0, second sum")}));
-  EXPECT_EQ(chakra_groups(one_message().schedule), "") << "one replica sums with nobody";
+  EXPECT_EQ(chakra_groups(one_message().proved.schedule), "") << "one replica sums with nobody";
 }
 
 TEST(Chakra, EveryMessageHasATagOfItsOwn) {

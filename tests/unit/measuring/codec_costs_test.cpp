@@ -72,7 +72,7 @@ TEST(Crossing, SumsHaveTheBytesThatRunsCount) {
           CostSource(CostFiles()).of(experiment, rated_hardware()).stages;
       account_for_codecs(costs, experiment, edge_messages(experiment), {});
       const Simulation simulation =
-          simulate(experiment.schedule(1), costs, ideal_hardware(6), {.memory = false});
+          simulate(prove(experiment.schedule(1)), costs, ideal_hardware(6), {.memory = false});
       const RunResult run = train(laboratory.plan(), laboratory.plan().stages(), Execution::Serial);
       int stages = 0;
       for (const EdgeTraffic& sums : run.traffic) {
@@ -109,8 +109,9 @@ TEST(Crossing, SumsTakeTheTimeThatTheHardwareSays) {
                                hardware),
             std::vector<std::string>{"powersgd"});
   const double ring = (factors + biases) / 1000 + 4 * 0.25;
-  EXPECT_NEAR(simulate(schedule, costs, hardware, {}).makespan, 3 + ring, tolerance::seconds(20));
-  EXPECT_NEAR(simulate(schedule, plain, hardware, {}).makespan,
+  EXPECT_NEAR(simulate(prove(schedule), costs, hardware, {}).makespan, 3 + ring,
+              tolerance::seconds(20));
+  EXPECT_NEAR(simulate(prove(schedule), plain, hardware, {}).makespan,
               3 + (weights + biases) / 1000 + 2 * 0.25, tolerance::seconds(20));
   hardware.codecs = {{.codec = "powersgd", .encode = 100, .decode = 200}};
   hardware.devices[1].slowdown = 2;
@@ -118,7 +119,7 @@ TEST(Crossing, SumsTakeTheTimeThatTheHardwareSays) {
   EXPECT_TRUE(account_for_codecs(costs, laboratory.experiment, edge_messages(laboratory.experiment),
                                  hardware)
                   .empty());
-  const Simulation slower = simulate(schedule, costs, hardware, {});
+  const Simulation slower = simulate(prove(schedule), costs, hardware, {});
   const double coding = weights / 100 + weights / 200;
   EXPECT_NEAR(slower.makespan, 2 * (3 + coding) + ring, tolerance::seconds(20));
   EXPECT_NEAR(slower.workers[0].computing, 3 + coding, tolerance::seconds(20));
@@ -149,8 +150,8 @@ TEST(Crossing, TakesTheTimeThatTheHardwareSays) {
   EXPECT_EQ(account_for_codecs(costs, laboratory.experiment, edge_messages(laboratory.experiment),
                                hardware),
             std::vector<std::string>{"bf16"});
-  const double gained = simulate(schedule, plain, hardware, {}).makespan -
-                        simulate(schedule, costs, hardware, {}).makespan;
+  const double gained = simulate(prove(schedule), plain, hardware, {}).makespan -
+                        simulate(prove(schedule), costs, hardware, {}).makespan;
   EXPECT_NEAR(gained, 2 * (raw - left) / 1e3 - raw / 1e4 - raw / 2e4, tolerance::seconds(20));
 }
 

@@ -151,7 +151,7 @@ std::int64_t peak_of(const Experiment& e, const Program& program, int stage, at:
 std::vector<std::int64_t> measure_stage_peaks(const Experiment& e, int minibatches,
                                               at::Device device) {
   const IntraOpThreads threads(e.pipeline.threads);
-  const Program program = compile(e.schedule(minibatches));
+  const Program program = compile(prove(e.schedule(minibatches)));
   const std::int64_t samples = slice_of(slice_of(e.loader.batch_size, e.pipeline.replicas, 0).size,
                                         e.pipeline.microbatches, 0)
                                    .size;

@@ -17,7 +17,7 @@ ReportSchedule schedule_named(const std::string& name, int stages, int minibatch
   Options read(&options, "scheme", problems);
   PipelineShape shape{.stages = stages, .minibatches = minibatches};
   return {.title = name,
-          .schedule = Registry<Scheme>::instance().find(name)->make(read)->schedule(shape)};
+          .proved = prove(Registry<Scheme>::instance().find(name)->make(read)->schedule(shape))};
 }
 
 /// The largest y of the first line of a chart, as the data for the script has it.

@@ -11,6 +11,7 @@
 #include "core/runtime/executor.h"
 #include "core/runtime/transport.h"
 #include "core/schedule/builders.h"
+#include "core/schedule/prove.h"
 #include "core/tensors/torch.h"
 #include "tests/unit/runtime/laboratory.h"
 
@@ -70,8 +71,8 @@ void evaluate(const Plan& plan, const Program& program, Execution execution) {
 
 TEST(Links, LetASenderWaitWhereTheyAreFull) {
   for (const int capacity : {1, 3}) {
-    const Program program =
-        compile(evaluation_schedule({.stages = 2, .minibatches = 10, .link_capacity = capacity}));
+    const Program program = compile(
+        prove(evaluation_schedule({.stages = 2, .minibatches = 10, .link_capacity = capacity})));
     const auto sent = ports(program, 0, &Instruction::send),
                received = ports(program, 1, &Instruction::receive);
     const std::atomic<bool> stop = true;  // a call that would wait throws instead
@@ -95,8 +96,8 @@ TEST(Links, HoldAsManyMessagesAsAnEvaluationAllows) {
     laboratory.watch(0, [&](const Pass&) { ahead.begin_first(); });
     laboratory.watch(laboratory.experiment.layers.size() - 1,
                      [&](const Pass&) { ahead.begin_second(reach); });
-    const Program program =
-        compile(evaluation_schedule({.stages = 2, .minibatches = 10, .link_capacity = capacity}));
+    const Program program = compile(
+        prove(evaluation_schedule({.stages = 2, .minibatches = 10, .link_capacity = capacity})));
     evaluate(laboratory.plan(), program, Execution::Threads);
     EXPECT_EQ(ahead.most(), capacity + 1);
   }

@@ -9,6 +9,7 @@
 #include "core/nn/skips.h"
 #include "core/runtime/executor.h"
 #include "core/schedule/builders.h"
+#include "core/schedule/prove.h"
 #include "core/schedule/recompute.h"
 #include "core/tensors/torch.h"
 #include "tests/unit/models/filled.h"
@@ -97,8 +98,8 @@ Measured measured(const std::vector<LayerPtr>& layers,
   const PipelineShape shape{
       .stages = count, .microbatches = c.microbatches, .skips = skips_between(layers, c.balance)};
   OneBatch batches(x, c.microbatches);
-  const Program program =
-      compile(with_recomputation(pipeline_schedule(shape, {.fill_drain = true}), c.recompute));
+  const Program program = compile(
+      prove(with_recomputation(pipeline_schedule(shape, {.fill_drain = true}), c.recompute)));
   const RunResult result =
       execute(program, stages,
               {.batches = batches, .lr = [](int) { return 1.0; }, .execution = c.execution});

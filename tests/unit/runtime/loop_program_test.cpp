@@ -8,6 +8,7 @@
 #include "core/runtime/executor.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/offload.h"
+#include "core/schedule/prove.h"
 #include "core/schedule/recompute.h"
 #include "core/tensors/torch.h"
 #include "tests/unit/processes/memory_wire.h"
@@ -56,8 +57,8 @@ std::vector<std::string> instructions(const Program& program, int worker) {
 void expect_same_program(const ScheduleMaker& make, int minibatches) {
   auto proved = find_loop(make, minibatches);
   ASSERT_TRUE(proved);
-  const Program looped = compile(*std::move(proved)), whole = compile(make(minibatches));
-  ASSERT_EQ(looped.minibatches, whole.minibatches);
+  const Program looped = compile(*std::move(proved)), whole = compile(prove(make(minibatches)));
+  ASSERT_EQ(looped.minibatches(), whole.minibatches());
   EXPECT_EQ(looped.actions, whole.actions);
   EXPECT_EQ(looped.messages, whole.messages);
   for (int w = 0; w < static_cast<int>(whole.workers.size()); ++w) {
@@ -139,7 +140,7 @@ void expect_same_bits_in_full(const std::string& scheme, const char* model) {
   ASSERT_TRUE(looped.plan().training.loop);
   ASSERT_TRUE(looped.plan().evaluation.loop);
   ASSERT_FALSE(whole.plan().training.loop);
-  ASSERT_EQ(looped.plan().training.minibatches, whole.plan().training.minibatches);
+  ASSERT_EQ(looped.plan().training.minibatches(), whole.plan().training.minibatches());
   Stages expected = whole.plan().stages();
   const auto losses = flat_losses(train(whole.plan(), expected, Execution::Serial));
   for (const Execution execution : {Execution::Serial, Execution::Threads}) {

@@ -23,7 +23,7 @@ const Instruction& named(const Program& program, const std::string& name) {
 
 Program compiled(const std::string& scheme, const std::string& options,
                  const PipelineShape& shape) {
-  return compile(schedule_of(scheme, options, shape));
+  return compile(prove(schedule_of(scheme, options, shape)));
 }
 
 TEST(Program, JoinsEveryMessagesMakerToItsOneTaker) {
@@ -157,7 +157,7 @@ TEST(Program, MakesEveryPredictionOnceWhoeverMakesIt) {
       const Program program =
           compiled(scheme.name, scheme.options,
                    {.stages = 4, .microbatches = 4, .minibatches = 5, .placement = placement});
-      const Versions versions = resolve_versions(program.schedule);
+      const Versions versions = prove(program.schedule).versions;
       for (std::size_t w = 0; w < program.workers.size(); ++w)
         for (std::size_t i = 0; i < program.workers[w].size(); ++i) {
           const bool moved_here = pass_predicts_next(program.schedule, versions, w, i);
@@ -173,7 +173,7 @@ TEST(Program, MakesEveryPredictionOnceWhoeverMakesIt) {
 TEST(Program, RefusesAScheduleThatCannotBeRight) {
   Schedule schedule = schedule_of("pipedream", "{}", {.stages = 2});
   schedule.workers[1].pop_back();
-  EXPECT_THROW(compile(schedule), Error);
+  EXPECT_THROW(prove(schedule), InvalidSchedule);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "core/runtime/executor.h"
 #include "core/runtime/program.h"
 #include "core/schedule/builders.h"
-#include "core/schedule/validate.h"
+#include "core/schedule/prove.h"
 #include "core/tensors/torch.h"
 #include "tests/unit/processes/memory_wire.h"
 #include "tests/unit/runtime/laboratory.h"
@@ -47,7 +47,7 @@ std::string bypass_text(const Bypass& bypass) {
 
 TEST(SkipProgram, SendsStraightToTheStageThatTakesBack) {
   // Three from stage 0: two to stage 3, one to stage 2; one from 1 to 2, the next.
-  const Program program = compile(gpipe(4, {{0, 3}, {0, 3}, {0, 2}, {1, 2}}));
+  const Program program = compile(prove(gpipe(4, {{0, 3}, {0, 3}, {0, 2}, {1, 2}})));
   EXPECT_EQ(bypass_text(instruction_named(program, "0F0.1").bypass_sent),
             "to 3: 2; to 2: 1; behind: 0");
   EXPECT_EQ(bypass_text(instruction_named(program, "1F0.1").bypass_sent), "behind: 1");
@@ -67,7 +67,7 @@ TEST(SkipProgram, SendsStraightToTheStageThatTakesBack) {
 }
 
 TEST(SkipProgram, TakesNoGradientOfWhatHasNone) {
-  const Program program = compile(gpipe(4, {{0, 3, false}, {0, 2, false}, {0, 1, false}}));
+  const Program program = compile(prove(gpipe(4, {{0, 3, false}, {0, 2, false}, {0, 1, false}})));
   EXPECT_EQ(bypass_text(instruction_named(program, "0F0.1").bypass_sent),
             "to 3: 1; to 2: 1; behind: 1");
   EXPECT_EQ(bypass_text(instruction_named(program, "3B0.1").bypass_sent),
@@ -79,7 +79,7 @@ TEST(SkipProgram, TakesNoGradientOfWhatHasNone) {
 
 TEST(SkipProgram, TakesNoGradientFromALossThatIsMadeBefore) {
   PipelineShape shape{.stages = 4, .skips = {{0, 3}}};
-  const Program program = compile(schedule_of("interlocking", "{width: 2}", shape));
+  const Program program = compile(prove(schedule_of("interlocking", "{width: 2}", shape)));
   EXPECT_EQ(bypass_text(instruction_named(program, "0B0").bypass_received),
             "unused to -1: 1; behind: 0");
   EXPECT_EQ(bypass_text(instruction_named(program, "3B0").bypass_sent),
@@ -88,7 +88,7 @@ TEST(SkipProgram, TakesNoGradientFromALossThatIsMadeBefore) {
 
 TEST(SkipProgram, LetsStraightLinksHoldAnyNumberOfMessages) {
   PipelineShape shape{.stages = 3, .minibatches = 4, .skips = {{0, 2}}, .link_capacity = 2};
-  const Program program = compile(evaluation_schedule(shape));
+  const Program program = compile(prove(evaluation_schedule(shape)));
   const Instruction& first = instruction_named(program, "0F0");
   EXPECT_EQ(program.links[as_size(first.send.link)].capacity, 2);
   EXPECT_EQ(program.links[as_size(first.bypass_sent.groups[0].port.link)].capacity, 0);
@@ -97,7 +97,7 @@ TEST(SkipProgram, LetsStraightLinksHoldAnyNumberOfMessages) {
 TEST(SkipProgram, RefusesConnectionsThatAreNone) {
   const std::vector<std::vector<Skip>> wrong{{{1, 1}},  {{2, 1}},         {{0, 4}},
                                              {{-1, 2}}, {{0, 2}, {1, 3}}, {{0, 2}, {0, 3}}};
-  for (const std::vector<Skip>& skips : wrong) EXPECT_THROW(validate(gpipe(4, skips)), Error);
+  for (const std::vector<Skip>& skips : wrong) EXPECT_THROW(prove(gpipe(4, skips)), Error);
 }
 
 /// Puts the first tensor aside and goes on with a part of the model's own; says how many came.

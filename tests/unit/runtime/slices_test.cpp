@@ -8,6 +8,7 @@
 #include <map>
 
 #include "core/base/error.h"
+#include "core/schedule/prove.h"
 #include "core/tensors/torch.h"
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/tolerances.h"
@@ -151,7 +152,7 @@ TEST(Slices, GoBackInTwoHalvesWithTheSameBits) {
        {"pipeline.slices: 4", "pipeline.slices: 2, pipeline.recompute: always"}) {
     Laboratory laboratory(changes_of_gpt(shape));
     Plan& plan = laboratory.plan();
-    plan.training = compile(with_halves(laboratory.experiment.schedule(plan.minibatches)));
+    plan.training = compile(prove(with_halves(laboratory.experiment.schedule(plan.minibatches))));
     LearnedInSlices halved{.stages = plan.stages(), .losses = {}};
     halved.losses = flat_losses(train(plan, halved.stages, Execution::Threads));
     expect_same_learned(learned_by_gpt(shape), halved, shape);

@@ -14,7 +14,7 @@ namespace {
 
 std::string refusal(const Schedule& schedule) {
   try {
-    validate_for_eyes(schedule);
+    prove_for_eyes(Schedule(schedule));
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Schedule);
     return error.what();

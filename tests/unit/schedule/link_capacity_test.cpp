@@ -8,14 +8,14 @@
 #include "core/base/error.h"
 #include "core/drawing/render_refusal.h"
 #include "core/schedule/builders.h"
-#include "core/schedule/validate.h"
+#include "core/schedule/prove.h"
 
 namespace pipewright {
 namespace {
 
 std::string link_capacity_refusal(const Schedule& schedule) {
   try {
-    validate_for_eyes(schedule);
+    prove_for_eyes(Schedule(schedule));
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Schedule);
     return error.what();
@@ -102,7 +102,7 @@ TEST(LinkCapacity, DoesNotStopAnEvaluationWhereStagesShareWorkers) {
   for (const int capacity : {0, 1, 2, 3})
     for (const std::vector<int>& placement :
          {std::vector<int>{0, 1, 0, 1}, {0, 1, 1, 0}, {0, 0, 1, 1}, {1, 0, 2, 0}, {}})
-      EXPECT_NO_THROW(validate(evaluation_schedule(
+      EXPECT_NO_THROW(prove(evaluation_schedule(
           {.stages = 4, .minibatches = 12, .placement = placement, .link_capacity = capacity})))
           << capacity << " " << testing::PrintToString(placement);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A second, independent implementation of the rules of schedules, as plain as possible. Its
-/// verdicts are compared with those of validate().
+/// verdicts are compared with those of prove().
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where host copies stand, and what validate() says of those that are wrong.
+// Where host copies stand, and what prove() says of those that are wrong.
 #include "core/schedule/offload.h"
 
 #include <gtest/gtest.h>
@@ -15,9 +15,9 @@
 #include "core/schedule/action_list.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/dependencies.h"
+#include "core/schedule/prove.h"
 #include "core/schedule/recompute.h"
 #include "core/schedule/slots.h"
-#include "core/schedule/validate.h"
 #include "tests/unit/schemes/scheme_cases.h"
 
 namespace pipewright {
@@ -40,7 +40,8 @@ std::string actions_with_copies(const Schedule& schedule, std::size_t worker) {
 int copies_in(const Schedule& schedule) {
   std::ptrdiff_t copies = 0;
   for (const auto& actions : schedule.workers)
-    copies += std::ranges::count_if(actions, [](const Action& a) { return is_host_copy(a.kind); });
+    copies +=
+        std::ranges::count_if(actions, [](const Action& a) { return goes_on_beside(a.kind); });
   return static_cast<int>(copies);
 }
 
@@ -72,7 +73,7 @@ TEST(Offload, LetsUpdatesStandDirectlyBeforeThePassesThatPredictFromThem) {
   EXPECT_GT(copies_in(schedule), 8);
   for (const auto& actions : schedule.workers)
     for (std::size_t i = 0; i + 1 < actions.size(); ++i) {
-      EXPECT_FALSE(actions[i].kind == ActionKind::Update && is_host_copy(actions[i + 1].kind));
+      EXPECT_FALSE(actions[i].kind == ActionKind::Update && goes_on_beside(actions[i + 1].kind));
     }
 }
 
@@ -83,7 +84,7 @@ TEST(Offload, ComesBehindTheAuxiliaryHead) {
     return action.kind == ActionKind::Update ? 2 : is_backward(action.kind) ? 1 : 0;
   });
   const Schedule schedule = with_offload(plain, 1);
-  EXPECT_NO_THROW(validate(schedule));
+  EXPECT_NO_THROW(prove(schedule));
   EXPECT_EQ(actions_with_copies(schedule, 0),
             "0F0.0 0H0.0 0o0.0 0F0.1 0H0.1 0o0.1 0F0.2 0f0.0 0H0.2 0o0.2 0f0.1 0B0.0 0f0.2 0B0.1 "
             "0B0.2 0U0");
@@ -101,7 +102,7 @@ TEST(Offload, LeavesFusedPairsBesideEachOther) {
   };
   for (const int ahead : {0, 1, 2, 3}) {
     const Schedule moved = with_offload(plain, ahead);
-    EXPECT_NO_THROW(validate(moved));
+    EXPECT_NO_THROW(prove(moved));
     EXPECT_EQ(pairs_of(moved), pairs_of(plain));
     EXPECT_GT(copies_in(moved), 8);
   }
@@ -115,7 +116,7 @@ TEST(Offload, IsRightInEverySchemeAndFetchesAsEarlyAsAsked) {
       if (scheme.name == "data_parallel") shape.stages = 1;
       const Schedule plain = schedule_of(scheme.name, scheme.options, shape);
       const Schedule schedule = with_offload(plain, ahead);
-      EXPECT_NO_THROW(validate(schedule)) << scheme.name << scheme.options;
+      EXPECT_NO_THROW(prove(schedule)) << scheme.name << scheme.options;
       EXPECT_EQ(with_offload(schedule, ahead), schedule) << "what is offloaded stays so";
       for (const auto& actions : schedule.workers) {
         int passes = 0;
@@ -163,10 +164,10 @@ TEST(Offload, ShowsInGridFileAndTrace) {
   EXPECT_NE(grid.find("F0.0^F0.1^F0.2"), std::string::npos) << grid;
   EXPECT_NE(grid.find("vB0.1"), std::string::npos) << grid;
   EXPECT_NE(grid.find("^ offload   v fetch"), std::string::npos) << grid;
-  EXPECT_NE(render_csv(schedule).find("0,1,offload,0,0,0,0,,,,1,0,,1\n"), std::string::npos)
-      << render_csv(schedule);
-  EXPECT_NE(render_svg(schedule, "gpipe", 1).find("fetch"), std::string::npos);
-  EXPECT_NE(render_trace(schedule).find("\"cat\":\"offload\""), std::string::npos);
+  EXPECT_NE(render_csv(prove(schedule)).find("0,1,offload,0,0,0,0,,,,1,0,,1\n"), std::string::npos)
+      << render_csv(prove(schedule));
+  EXPECT_NE(render_svg(prove(schedule), "gpipe", 1).find("fetch"), std::string::npos);
+  EXPECT_NE(render_trace(prove(schedule)).find("\"cat\":\"offload\""), std::string::npos);
 }
 
 TEST(Offload, ComesBackFromItsFile) {
@@ -174,8 +175,8 @@ TEST(Offload, ComesBackFromItsFile) {
     const Schedule schedule = with_offload(
         schedule_of(scheme, "{}", {.stages = 4, .microbatches = 8, .minibatches = 2}), 1);
     EXPECT_GT(copies_in(schedule), 0);
-    const std::string text = render_csv(schedule);
-    EXPECT_EQ(render_csv(read_action_list(text, "f.csv").schedule), text);
+    const std::string text = render_csv(prove(schedule));
+    EXPECT_EQ(render_csv(prove(read_action_list(text, "f.csv").schedule)), text);
   }
 }
 
@@ -183,7 +184,7 @@ std::string offload_refusal(Schedule schedule,
                             const std::function<void(std::vector<Action>&)>& change) {
   change(schedule.workers[0]);
   try {
-    validate(schedule);
+    prove(schedule);
   } catch (const Error& error) {
     const std::string text = error.what();
     return text.substr(0, text.find('\n'));

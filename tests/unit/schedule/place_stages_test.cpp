@@ -8,7 +8,7 @@
 #include "core/base/as_size.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/dependencies.h"
-#include "core/schedule/validate.h"
+#include "core/schedule/prove.h"
 
 namespace pipewright {
 namespace {
@@ -59,7 +59,7 @@ TEST(SharedWorkers, TakeTurnsAsASecondReadingSays) {
       shape.placement.push_back(stage < workers ? workers - 1 - stage
                                                 : static_cast<int>(random() % as_size(workers)));
     const Schedule placed = pipeline_schedule(shape, order);
-    EXPECT_NO_THROW(validate(placed));
+    EXPECT_NO_THROW(prove(placed));
     ASSERT_EQ(placed.workers, in_turns(by_stage, shape)) << "trial " << trial;
   }
 }
@@ -71,7 +71,7 @@ TEST(SharedWorkers, KeepActionsThatCanNeverStart) {
   const Schedule stuck = schedule_of_stages(shape, orders);
   ASSERT_EQ(stuck.workers.size(), 1u);
   EXPECT_EQ(stuck.workers[0].size(), orders[0].size() + orders[1].size());
-  EXPECT_THROW(validate(stuck), Error);
+  EXPECT_THROW(prove(stuck), Error);
 }
 
 TEST(PlaceStages, NamesWorkersByReplicaOnlyWhereReplicasAreNotPlacedAlike) {
@@ -99,7 +99,7 @@ TEST(PlaceStages, GivesStagesOfReplicasThatShareAWorkerTheirTurns) {
   apart.replica_placement.clear();
   const Schedule schedule = pipeline_schedule(shape, {.fill_drain = true});
   const Schedule plain = pipeline_schedule(apart, {.fill_drain = true});
-  EXPECT_NO_THROW(validate(schedule));
+  EXPECT_NO_THROW(prove(schedule));
   ASSERT_EQ(schedule.workers.size(), 4U);
   for (int replica = 0; replica < 2; ++replica)
     for (int stage = 0; stage < 4; ++stage) {
@@ -124,7 +124,7 @@ TEST(PlaceStages, GivesEveryGroupOfReplicasTheSameOrder) {
       }
   }
   const Schedule schedule = schedule_of_workers(shape, orders);
-  EXPECT_NO_THROW(validate(schedule));
+  EXPECT_NO_THROW(prove(schedule));
   ASSERT_EQ(schedule.workers.size(), 4U);
   for (const std::size_t worker : {0, 1}) {
     std::vector<Action> later = schedule.workers[worker];

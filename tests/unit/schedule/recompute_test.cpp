@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where recomputations stand, what they read, and what validate() says of those that are wrong.
+// Where recomputations stand, what they read, and what prove() says of those that are wrong.
 #include "core/schedule/recompute.h"
 
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 #include "core/base/error.h"
 #include "core/drawing/render.h"
 #include "core/schedule/builders.h"
+#include "core/schedule/prove.h"
 #include "core/schedule/slots.h"
-#include "core/schedule/validate.h"
 #include "core/schedule/versions.h"
 #include "tests/unit/schemes/scheme_cases.h"
 
@@ -83,7 +83,7 @@ TEST(Recompute, LeavesFusedPairsBesideEachOther) {
   };
   for (const Recomputation which : kEach) {
     const Schedule again = with_recomputation(plain, which);
-    EXPECT_NO_THROW(validate(again));
+    EXPECT_NO_THROW(prove(again));
     EXPECT_EQ(pairs_of(again), pairs_of(plain));
   }
   EXPECT_GT(pairs_of(plain).size(), 8U);
@@ -139,8 +139,8 @@ TEST(Recompute, ReadsInEverySchemeWhatItsForwardRead) {
       if (scheme.name == "data_parallel") shape.stages = 1;
       const Schedule schedule =
           with_recomputation(schedule_of(scheme.name, scheme.options, shape), which);
-      EXPECT_NO_THROW(validate(schedule)) << scheme.name << scheme.options;
-      const Versions versions = resolve_versions(schedule);
+      EXPECT_NO_THROW(prove(schedule)) << scheme.name << scheme.options;
+      const Versions versions = prove(schedule).versions;
       const PassIndex index(schedule);
       int count = 0;
       for (std::size_t w = 0; w < schedule.workers.size(); ++w)
@@ -166,7 +166,7 @@ TEST(Recompute, HoldsTheWeightsOfForwardsThatAreToBeRunAgain) {
       schedule_of("pipedream", "{weight_stashing: false}", {.stages = 4, .minibatches = 12});
   for (int stage = 0; stage < 4; ++stage) {
     const auto copies = [&](Recomputation which) {
-      return resolve_versions(with_recomputation(schedule, which)).stages[as_size(stage)][0].copies;
+      return prove(with_recomputation(schedule, which)).versions.stages[as_size(stage)][0].copies;
     };
     EXPECT_EQ(copies(Recomputation::Never), 1);
     EXPECT_EQ(copies(Recomputation::Always), 4 - stage);
@@ -178,20 +178,20 @@ TEST(Recompute, ShowsInGridTableAndFile) {
   const std::string grid = render_text(schedule);
   EXPECT_NE(grid.find("F0.0 F0.1 B0.1----- r0.0 B0.0-----|"), std::string::npos) << grid;
   EXPECT_NE(grid.find("r recompute"), std::string::npos) << grid;
-  EXPECT_NE(render_versions(schedule, 1).find(" r  0"), std::string::npos)
-      << render_versions(schedule, 1);
-  EXPECT_NE(render_csv(schedule).find("1,3,recompute,1,0,0,0,,0,0,5,1,forward,1\n"),
+  EXPECT_NE(render_versions(prove(schedule), 1).find(" r  0"), std::string::npos)
+      << render_versions(prove(schedule), 1);
+  EXPECT_NE(render_csv(prove(schedule)).find("1,3,recompute,1,0,0,0,,0,0,5,1,forward,1\n"),
             std::string::npos)
-      << render_csv(schedule);
-  EXPECT_NE(render_svg(schedule, "gpipe", 1).find("recompute"), std::string::npos);
-  EXPECT_NE(render_trace(schedule).find("\"cat\":\"recompute\""), std::string::npos);
+      << render_csv(prove(schedule));
+  EXPECT_NE(render_svg(prove(schedule), "gpipe", 1).find("recompute"), std::string::npos);
+  EXPECT_NE(render_trace(prove(schedule)).find("\"cat\":\"recompute\""), std::string::npos);
 }
 
 std::string recompute_refusal(Schedule schedule,
                               const std::function<void(std::vector<Action>&)>& change) {
   change(schedule.workers[0]);
   try {
-    validate(schedule);
+    prove(schedule);
   } catch (const Error& error) {
     const std::string text = error.what();
     return text.substr(0, text.find('\n'));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What validate() refuses, one reason at a time, and how it says so.
+// What prove() refuses, one reason at a time, and how it says so.
 #include "core/drawing/render_refusal.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ Schedule with_head() {
 
 std::string validate_refusal(const Schedule& schedule) {
   try {
-    validate_for_eyes(schedule);
+    prove_for_eyes(Schedule(schedule));
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Schedule);
     return error.what();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which weights a pass reads, when a prediction is made, and when a copy may go.
 #include "core/schedule/versions.h"
+#include "core/schedule/weights_used.h"
 
 #include <gtest/gtest.h>
 
@@ -30,12 +31,12 @@ const Weights kStashed = Weights::of_forward();
 using Keys = std::vector<WeightKey>;
 
 std::vector<ActionWeights> resolved(const Schedule& schedule) {
-  return resolve_versions(schedule).workers.at(0);
+  return resolve_versions(schedule, PassIndex(schedule)).workers.at(0);
 }
 
 std::string versions_refusal(const Schedule& schedule) {
   try {
-    resolve_versions(schedule);
+    resolve_versions(schedule, PassIndex(schedule));
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Schedule);
     return error.what();
@@ -86,8 +87,8 @@ TEST(Versions, AnUpdateThatComparesKeepsWhatItsForwardHasRead) {
   EXPECT_EQ(weights[5].read, (WeightKey{0, 0, 0}));
   EXPECT_EQ(weights[5].frees, (Keys{{0, 0, 0}}));
   EXPECT_TRUE(weights[5].in_place);
-  EXPECT_EQ(resolve_versions(schedule).stages[0][0].copies, 1);
-  EXPECT_EQ(resolve_versions(comparing(schedule)).stages[0][0].copies, 2);
+  EXPECT_EQ(resolve_versions(schedule, PassIndex(schedule)).stages[0][0].copies, 1);
+  EXPECT_EQ(resolve_versions(comparing(schedule), PassIndex(schedule)).stages[0][0].copies, 2);
 }
 
 TEST(Versions, AnUpdateThatComparesKeepsAPrediction) {
@@ -181,7 +182,7 @@ TEST(Versions, ARuleMeansNothingWhereNothingIsPredicted) {
 
 TEST(Versions, CountsTheCopiesAliveAtOnce) {
   const auto copies = [](const Schedule& schedule) {
-    return resolve_versions(schedule).stages[0][0].copies;
+    return resolve_versions(schedule, PassIndex(schedule)).stages[0][0].copies;
   };
   EXPECT_EQ(copies(one_stage({{'F', kLatest}, {'B', kLatest}, {'U', {}}})), 1);
   EXPECT_EQ(copies(one_stage({{'F', kLatest},
@@ -226,7 +227,7 @@ TEST(Versions, RefusesTheWeightsOfAForwardThatHasNotRun) {
 }
 
 TEST(Versions, AGradientWithoutAnUpdateLandsNowhere) {
-  const auto passes = weights_used(evaluation_schedule({.stages = 2}), 0);
+  const auto passes = weights_used(prove(evaluation_schedule({.stages = 2})), 0);
   ASSERT_EQ(passes.size(), 2u);
   for (const PassWeights& pass : passes) EXPECT_EQ(pass.applied_to, -1);
 }
@@ -235,7 +236,7 @@ TEST(Versions, StagesOnOneWorkerCountTheirOwnUpdates) {
   const Schedule schedule =
       pipeline_schedule({.stages = 2, .minibatches = 6, .placement = {0, 0}}, {.flush = false});
   for (int minibatch = 0; minibatch < 6; ++minibatch)
-    for (const PassWeights& pass : weights_used(schedule, minibatch)) {
+    for (const PassWeights& pass : weights_used(prove(schedule), minibatch)) {
       const bool early = pass.action.stage == 0 && pass.action.kind == ActionKind::Forward;
       EXPECT_EQ(pass.key.version, early ? std::max(0, minibatch - 1) : minibatch);
     }

@@ -11,7 +11,7 @@
 #include "core/base/as_size.h"
 #include "core/drawing/render.h"
 #include "core/schedule/builders.h"
-#include "core/schedule/validate.h"
+#include "core/schedule/prove.h"
 #include "core/system/file.h"
 #include "tests/unit/schemes/scheme_cases.h"
 
@@ -104,7 +104,7 @@ TEST(ActionList, EverySchemeIsReadAsItWasWritten) {
       } catch (const Error&) {  // the scheme does not take this shape
         continue;
       }
-      const std::string text = render_csv(schedule);
+      const std::string text = render_csv(prove(schedule));
       EXPECT_EQ(difference(from_text(text, at), schedule), "") << scheme_text(each);
       ++compared;
     }
@@ -117,7 +117,7 @@ TEST(ActionList, ReplicasThatShareWorkersAreReadAsTheyWereWritten) {
       const Schedule schedule =
           schedule_of(each.name, each.options,
                       {.stages = 4, .replicas = replicas, .microbatches = 4, .minibatches = 3});
-      EXPECT_EQ(difference(from_text(render_csv(schedule), schedule.shape), schedule), "")
+      EXPECT_EQ(difference(from_text(render_csv(prove(schedule)), schedule.shape), schedule), "")
           << scheme_text(each);
     }
 }
@@ -131,11 +131,11 @@ TEST(ActionList, AFileGoesOnAsItsSchemeDoes) {
       const SchemeReading reading(name, "{}");
       shape = placed(*reading.scheme, shape);
       shape.minibatches = 96;
-      const std::string text = render_csv(reading.scheme->schedule(shape));
+      const std::string text = render_csv(prove(reading.scheme->schedule(shape)));
       for (const int minibatches : {1, 2, 5, 95, 97, 100, 107, 1000}) {
         shape.minibatches = minibatches;
         const Schedule whole = from_text(text, shape);
-        EXPECT_NO_THROW(validate(whole)) << name << ", " << minibatches;
+        EXPECT_NO_THROW(prove(whole)) << name << ", " << minibatches;
         EXPECT_EQ(difference(whole, reading.scheme->schedule(shape)), "")
             << name << ", " << minibatches;
         ++compared;
@@ -166,14 +166,14 @@ TEST(ActionList, LeftOutColumnsHaveDefaults) {
   const PredictionRule rule{.kind = PredictionRule::Kind::Lookahead, .decay = 0.9, .last_lr = true};
   EXPECT_EQ(schedule.rules.at(1), rule);
   EXPECT_EQ(weights_text(actions[1].weights, schedule.rules), "latest+1 lookahead 0.9 last_lr");
-  EXPECT_NO_THROW(validate(schedule));
+  EXPECT_NO_THROW(prove(schedule));
 }
 
 /// "" or the first line of what is wrong, without the folder of the file.
 std::string refusal(const std::string& text,
                     PipelineShape shape = {.stages = 1, .minibatches = 2}) {
   try {
-    validate(from_text(text, shape));
+    prove(from_text(text, shape));
   } catch (const Error& error) {
     std::string what = error.what();
     what = what.substr(0, what.find('\n'));

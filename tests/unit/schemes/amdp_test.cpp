@@ -8,7 +8,7 @@
 #include <map>
 
 #include "core/base/as_size.h"
-#include "core/schedule/validate.h"
+#include "core/schedule/prove.h"
 #include "core/schedule/versions.h"
 #include "core/simulation/simulate.h"
 #include "tests/unit/schemes/scheme_cases.h"
@@ -121,7 +121,7 @@ TEST(Amdp, HardlyWaitsInTheSteadyState) {
       const auto makespan = [&](int minibatches) {
         const std::vector<StageCost> costs(
             as_size(stages), {.forward = 1, .backward = static_cast<double>(backward)});
-        return simulate(schedule_of("amdp", "{}", amdp_shape(stages, 4, minibatches)), costs,
+        return simulate(prove(schedule_of("amdp", "{}", amdp_shape(stages, 4, minibatches))), costs,
                         ideal_hardware(stages))
             .makespan;
       };
@@ -133,8 +133,7 @@ TEST(Amdp, HardlyWaitsInTheSteadyState) {
 /// The most updates between a forward and its backward, of every stage.
 std::vector<int> mismatches(const PipelineShape& shape) {
   const Schedule schedule = schedule_of("amdp", "{}", shape);
-  validate(schedule);
-  const Versions versions = resolve_versions(schedule);
+  const Versions versions = prove(schedule).versions;
   std::map<std::array<int, 4>, int> read;  // by the forward of stage, replica, mini-, micro-batch
   std::vector<int> most(as_size(shape.stages), 0);
   for (std::size_t w = 0; w < schedule.workers.size(); ++w)

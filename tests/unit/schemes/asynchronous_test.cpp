@@ -8,8 +8,9 @@
 #include <tuple>
 
 #include "core/cost/cost_table.h"
-#include "core/schedule/validate.h"
+#include "core/schedule/prove.h"
 #include "core/schedule/versions.h"
+#include "core/schedule/weights_used.h"
 #include "core/simulation/simulate.h"
 #include "tests/unit/schemes/scheme_cases.h"
 
@@ -23,7 +24,7 @@ int largest_mismatch(const Schedule& schedule) {
   int most = 0;
   for (int minibatch = 0; minibatch < schedule.shape.minibatches; ++minibatch) {
     std::map<std::pair<int, int>, int> forward;  // (stage, micro-batch) → version
-    for (const PassWeights& pass : weights_used(schedule, minibatch)) {
+    for (const PassWeights& pass : weights_used(prove(schedule), minibatch)) {
       const std::pair place(pass.action.stage, pass.action.microbatch);
       if (pass.action.kind == ActionKind::Forward) forward[place] = pass.key.version;
       if (pass.action.kind == ActionKind::Backward)
@@ -76,7 +77,7 @@ TEST(LinearWeightPrediction, PredictsASteadyNumberOfStepsOrOfDelays) {
   const PipelineShape shape{.stages = 4, .minibatches = kMiniBatches};
   const auto ahead = [&](const char* options, int stage) {
     const Schedule schedule = schedule_of("lwp", options, shape);
-    for (const PassWeights& pass : weights_used(schedule, kMiniBatches - 1))
+    for (const PassWeights& pass : weights_used(prove(schedule), kMiniBatches - 1))
       if (pass.action.stage == stage && pass.action.kind == ActionKind::Forward)
         return pass.key.ahead;
     return -1;
@@ -92,8 +93,7 @@ TEST(LinearWeightPrediction, PredictsASteadyNumberOfStepsOrOfDelays) {
 TEST(FeaturesReplay, RunsForwardAgainWithTheWeightsOfItsBackward) {
   const Schedule schedule =
       schedule_of("features_replay", "{}", {.stages = 4, .minibatches = kMiniBatches});
-  validate(schedule);
-  const Versions versions = resolve_versions(schedule);
+  const Versions versions = prove(schedule).versions;
   for (int stage = 0; stage < 4; ++stage) {
     const auto& actions = schedule.workers[static_cast<std::size_t>(stage)];
     const auto& weights = versions.workers[static_cast<std::size_t>(stage)];
@@ -120,7 +120,7 @@ TEST(FeaturesReplay, HoldsInputsOfManyAndActivationsOfOne) {
   }
   const Schedule schedule =
       schedule_of("features_replay", "{}", {.stages = kStages, .minibatches = 40});
-  const Simulation simulation = simulate(schedule, costs, ideal_hardware(kStages));
+  const Simulation simulation = simulate(prove(schedule), costs, ideal_hardware(kStages));
   for (std::size_t stage = 0; stage < kStages; ++stage) {
     const MemoryUse& peak = simulation.workers[stage].peak;
     EXPECT_EQ(peak.activations, kActivation);
@@ -143,7 +143,7 @@ TEST(PipeDream, WithABoundInFlightNeverHasMore) {
   for (const PipelineShape& shape : kShapes)
     for (int most = 1; most <= 4; ++most) {
       const Schedule schedule = schedule_of("pipedream", concat("{in_flight: ", most, "}"), shape);
-      validate(schedule);
+      prove(schedule);
       std::map<std::pair<int, int>, int> held, largest;  // (replica, stage)
       for (const auto& worker : schedule.workers)
         for (const Action& action : worker) {

@@ -8,7 +8,7 @@
 #include <ranges>
 
 #include "core/base/as_size.h"
-#include "core/schedule/validate.h"
+#include "core/schedule/prove.h"
 #include "core/simulation/simulate.h"
 #include "tests/unit/schemes/scheme_cases.h"
 
@@ -22,11 +22,11 @@ PipelineShape pair_of(int stages, int microbatches) {
 /// A forward takes 1, and so does a backward unless another time is given.
 Simulation chimera_of(int stages, int microbatches, double backward = 1) {
   const Schedule schedule = schedule_of("chimera", "{}", pair_of(stages, microbatches));
-  validate(schedule);
+  prove(schedule);
   std::vector<StageCost> costs(as_size(stages));
   for (StageCost& stage : costs)
     stage = {.forward = 1, .backward = backward, .activation_bytes = 1};
-  return simulate(schedule, costs, ideal_hardware(stages));
+  return simulate(prove(schedule), costs, ideal_hardware(stages));
 }
 
 std::string refusal(const PipelineShape& shape) {

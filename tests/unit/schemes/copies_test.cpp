@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "core/schedule/versions.h"
+#include "core/schedule/prove.h"
 #include "tests/unit/schemes/scheme_cases.h"
 
 namespace pipewright {
@@ -22,7 +22,7 @@ void expect_figure(int StageVersions::*figure, const std::string& scheme,
   for (int stages = 1; stages <= kMostStages; ++stages) {
     const PipelineShape shape{
         .stages = stages, .microbatches = microbatches, .minibatches = kMiniBatches};
-    const Versions versions = resolve_versions(schedule_of(scheme, options, shape));
+    const Versions versions = prove(schedule_of(scheme, options, shape)).versions;
     for (int stage = 0; stage < stages; ++stage)
       EXPECT_EQ(versions.stages[static_cast<std::size_t>(stage)][0].*figure,
                 expected(stages, stage))

@@ -7,8 +7,8 @@
 #include "core/base/checksum.h"
 #include "core/drawing/render.h"
 #include "core/schedule/dependencies.h"
+#include "core/schedule/prove.h"
 #include "core/schedule/slots.h"
-#include "core/schedule/validate.h"
 #include "core/system/file.h"
 #include "tests/unit/schemes/scheme_cases.h"
 #include "tests/unit/source_dir.h"
@@ -38,7 +38,7 @@ Schedule from_file(const std::filesystem::path& path, int stages, int microbatch
 
 std::string refusal(const std::string& text, int stages = 2, int microbatches = 1) {
   try {
-    validate(from_file(file_with(text), stages, microbatches));
+    prove(from_file(file_with(text), stages, microbatches));
   } catch (const Error& error) {
     const std::string what = error.what();
     return what.substr(0, what.find('\n'));
@@ -56,14 +56,14 @@ TEST(CsvSchedule, RoundTripsPyTorchsFiles) {
   for (const char* name : {"pytorch_interleaved_1f1b.csv", "pytorch_zb1p.csv",
                            "pytorch_looped_bfs.csv", "pytorch_zbv.csv", "pytorch_dualpipev.csv"}) {
     const Schedule schedule = from_file(golden(name), 4, 4);
-    EXPECT_NO_THROW(validate(schedule)) << name;
-    EXPECT_EQ(render_pytorch_csv(schedule), read_file(golden(name))) << name;
+    EXPECT_NO_THROW(prove(schedule)) << name;
+    EXPECT_EQ(render_pytorch_csv(prove(schedule)), read_file(golden(name))) << name;
   }
 }
 
 TEST(CsvSchedule, TakesFusedCellsAsFusedPairs) {
   const Schedule schedule = from_file(golden("pytorch_dualpipev.csv"), 4, 4);
-  EXPECT_NO_THROW(validate(schedule));
+  EXPECT_NO_THROW(prove(schedule));
   int pairs = 0;
   for (const auto& actions : schedule.workers)
     for (std::size_t i = 0; i < actions.size(); ++i) {
@@ -96,7 +96,8 @@ TEST(CsvSchedule, IsTheSchemeItWasWrittenBy) {
                               .minibatches = 2,
                               .placement = reading.scheme->placement(stages)};
     const Schedule schedule = reading.scheme->schedule(shape);
-    const Schedule again = from_file(file_with(render_pytorch_csv(schedule)), stages, 6, 2, 2);
+    const Schedule again =
+        from_file(file_with(render_pytorch_csv(prove(schedule))), stages, 6, 2, 2);
     EXPECT_EQ(again.workers, schedule.workers) << scheme;
   }
 }
@@ -193,8 +194,9 @@ TEST(CsvSchedule, IsProvedLikeAnyOther) {
 
 TEST(PyTorchCsv, HasNoWordForStaleWeightsAndAuxiliaryLosses) {
   for (const char* scheme : {"pipedream", "spectrain", "interlocking"})
-    EXPECT_THROW(render_pytorch_csv(schedule_of(scheme, "{}", {.stages = 3, .minibatches = 4})),
-                 Error)
+    EXPECT_THROW(
+        render_pytorch_csv(prove(schedule_of(scheme, "{}", {.stages = 3, .minibatches = 4}))),
+        Error)
         << scheme;
 }
 

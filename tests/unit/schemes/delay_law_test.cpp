@@ -7,7 +7,7 @@
 #include <functional>
 #include <numeric>
 
-#include "core/schedule/validate.h"
+#include "core/schedule/prove.h"
 #include "core/schedule/versions.h"
 #include "tests/unit/schemes/scheme_cases.h"
 #include "tests/unit/tolerances.h"
@@ -122,8 +122,8 @@ TEST(DelayLaw, AsksForVersionsThatExist) {
       const Schedule schedule = schedule_of(
           "delayed_sgd", concat("{delay: {law: ", law, ", mean: 2, per_stage: ", per_stage, "}}"),
           {.stages = 3, .replicas = 2, .microbatches = 2, .minibatches = 80});
-      EXPECT_NO_THROW(validate(schedule));
-      for (const auto& worker : resolve_versions(schedule).workers)
+      EXPECT_NO_THROW(prove(schedule));
+      for (const auto& worker : prove(schedule).versions.workers)
         for (const ActionWeights& weights : worker) EXPECT_GE(weights.key.version, 0);
     }
 }

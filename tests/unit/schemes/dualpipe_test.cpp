@@ -7,8 +7,8 @@
 
 #include "core/base/as_size.h"
 #include "core/drawing/render.h"
+#include "core/schedule/prove.h"
 #include "core/schedule/slots.h"
-#include "core/schedule/validate.h"
 #include "core/simulation/simulate.h"
 #include "core/system/file.h"
 #include "tests/unit/schemes/scheme_cases.h"
@@ -38,7 +38,7 @@ struct PairTimes {
 };
 
 Simulation dual_pipe_simulation(const Schedule& schedule, const PairTimes& times = {}) {
-  validate(schedule);
+  prove(schedule);
   std::vector<StageCost> costs(as_size(schedule.shape.stages));
   for (StageCost& stage : costs)
     stage = {.forward = times.forward,
@@ -49,7 +49,7 @@ Simulation dual_pipe_simulation(const Schedule& schedule, const PairTimes& times
              .activation_bytes = 1};
   Hardware hardware = ideal_hardware(schedule.shape.workers());
   hardware.overlap = times.overlap;
-  return simulate(schedule, costs, hardware);
+  return simulate(prove(schedule), costs, hardware);
 }
 
 void expect_of_each_worker(const Schedule& schedule, double makespan, double idle,
@@ -123,18 +123,18 @@ TEST(DualPipe, IsDualPipeVOnEachHalfOfItsWorkers) {
 }
 
 TEST(DualPipeV, HasPyTorchsOrder) {
-  EXPECT_EQ(render_pytorch_csv(dualpipe_v(2, 4)),
+  EXPECT_EQ(render_pytorch_csv(prove(dualpipe_v(2, 4))),
             read_file(source_dir() / "tests/golden/schedule/pytorch_dualpipev.csv"));
 }
 
 TEST(DualPipe, RunsWithFewerMicroBatchesThanFillIt) {
   for (const int p : {2, 4, 6})
     for (int m = 1; m <= p; ++m) {
-      EXPECT_NO_THROW(validate(dualpipe(p, 2 * m))) << p << " workers, " << m;
-      EXPECT_NO_THROW(validate(dualpipe_v(p, m))) << "V, " << p << " workers, " << m;
+      EXPECT_NO_THROW(prove(dualpipe(p, 2 * m))) << p << " workers, " << m;
+      EXPECT_NO_THROW(prove(dualpipe_v(p, m))) << "V, " << p << " workers, " << m;
     }
-  EXPECT_NO_THROW(validate(
-      schedule_of("dualpipe_v", "{}", {.stages = 7, .microbatches = 9, .minibatches = 2})));
+  EXPECT_NO_THROW(
+      prove(schedule_of("dualpipe_v", "{}", {.stages = 7, .microbatches = 9, .minibatches = 2})));
 }
 
 /// The grid has 3 slots for a pair, as for its halves in turn.

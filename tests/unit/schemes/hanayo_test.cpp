@@ -9,7 +9,7 @@
 
 #include "core/base/as_size.h"
 #include "core/cost/cost_table.h"
-#include "core/schedule/validate.h"
+#include "core/schedule/prove.h"
 #include "core/simulation/simulate.h"
 #include "tests/unit/schemes/scheme_cases.h"
 #include "tests/unit/tolerances.h"
@@ -24,10 +24,10 @@ Simulation waves_of(int workers, int waves, int microbatches) {
   shape.placement = reading.scheme->placement(shape.stages);
   EXPECT_EQ(shape.workers(), workers);
   const Schedule schedule = reading.scheme->schedule(shape);
-  validate(schedule);
+  prove(schedule);
   std::vector<StageCost> costs = equal_costs(shape.stages);
   for (StageCost& stage : costs) stage.activation_bytes = 1;
-  return simulate(schedule, costs, ideal_hardware(workers));
+  return simulate(prove(schedule), costs, ideal_hardware(workers));
 }
 
 /// When all is done if at every full second each worker that is free takes, of all passes whose

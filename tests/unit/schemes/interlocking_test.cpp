@@ -8,6 +8,7 @@
 #include "core/base/as_size.h"
 #include "core/schedule/slots.h"
 #include "core/schedule/versions.h"
+#include "core/schedule/weights_used.h"
 #include "tests/unit/schemes/scheme_cases.h"
 
 namespace pipewright {
@@ -117,7 +118,7 @@ TEST(Interlocking, SendsNoMoreGradientsThanItMust) {
 TEST(Interlocking, EveryPassUsesTheWeightsOfItsOwnMiniBatch) {
   const Schedule schedule = interlocking("width: 3, combine: sum", 4, 4);
   for (int minibatch = 0; minibatch < 4; ++minibatch)
-    for (const PassWeights& pass : weights_used(schedule, minibatch)) {
+    for (const PassWeights& pass : weights_used(prove(schedule), minibatch)) {
       EXPECT_EQ(pass.key, (WeightKey{minibatch, 0, 0}));
       EXPECT_EQ(pass.applied_to, minibatch);
     }

@@ -7,8 +7,8 @@
 
 #include "core/base/as_size.h"
 #include "core/drawing/render.h"
+#include "core/schedule/prove.h"
 #include "core/schedule/slots.h"
-#include "core/schedule/validate.h"
 #include "core/system/file.h"
 #include "tests/unit/schemes/scheme_cases.h"
 #include "tests/unit/source_dir.h"
@@ -66,12 +66,13 @@ int most_held(const Schedule& schedule) {
 }
 
 TEST(Interleaved, HasPyTorchsOrder) {
-  EXPECT_EQ(render_pytorch_csv(of_workers("interleaved", 2, 4, 2)),
+  EXPECT_EQ(render_pytorch_csv(prove(of_workers("interleaved", 2, 4, 2))),
             golden_text("pytorch_interleaved_1f1b.csv"));
 }
 
 TEST(ZeroBubbleH1, WithTwoStagesPerWorkerHasPyTorchsOrder) {
-  EXPECT_EQ(render_pytorch_csv(of_workers("zb_h1", 2, 4, 2)), golden_text("pytorch_zb1p.csv"));
+  EXPECT_EQ(render_pytorch_csv(prove(of_workers("zb_h1", 2, 4, 2))),
+            golden_text("pytorch_zb1p.csv"));
 }
 
 struct Makespan {
@@ -166,7 +167,7 @@ TEST(ZeroBubble, IsDrawnWithBothHalves) {
   const std::string text = render_text(of_workers("zb_h1", 2, 2));
   EXPECT_NE(text.find("b input gradient   W weight gradient"), std::string::npos) << text;
   EXPECT_EQ(text.find("relay"), std::string::npos) << text;
-  const std::string csv = render_csv(of_workers("zb_h1", 2, 2));
+  const std::string csv = render_csv(prove(of_workers("zb_h1", 2, 2)));
   EXPECT_NE(csv.find(",weight-only backward,0,0,0,1,1,0,0,"), std::string::npos) << csv;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A long schedule as a short one with a loop: the same actions, the same verdict, an order in which
 // all of it can be performed.
-#include "core/schedule/loop.h"
+#include "core/schedule/find_loop.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include <random>
 
 #include "core/schedule/builders.h"
+#include "core/schedule/prove.h"
 #include "core/schedule/recompute.h"
-#include "core/schedule/validate.h"
 #include "core/schedule/versions.h"
 #include "tests/unit/schedule/naive_reading.h"
 #include "tests/unit/schemes/scheme_cases.h"
@@ -47,7 +47,7 @@ std::vector<ActionPlace> whole_order(const ProvedSchedule& proved) {
 void expect_whole(const ProvedSchedule& proved, const Schedule& whole) {
   ASSERT_EQ(proved.minibatches(), whole.shape.minibatches);
   ASSERT_EQ(unrolled(proved.schedule, *proved.loop, proved.loop->rounds), whole);
-  EXPECT_NO_THROW(validate(whole));
+  EXPECT_NO_THROW(prove(whole));
   EXPECT_EQ(naive::fault_of_order(whole, whole_order(proved)), "");
 }
 
@@ -176,7 +176,7 @@ std::optional<ProvedSchedule> loop_if_kept(const ScheduleMaker& make, int miniba
 
 bool accepted(const Schedule& schedule) {
   try {
-    validate(schedule);
+    prove(schedule);
     return true;
   } catch (const Error&) {
     return false;

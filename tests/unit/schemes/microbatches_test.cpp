@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/schedule/versions.h"
+#include "core/schedule/weights_used.h"
 #include "tests/unit/schemes/scheme_cases.h"
 
 namespace pipewright {
@@ -22,7 +23,7 @@ void for_passes(const std::string& scheme, const std::string& options, int stage
       schedule_of(scheme, options,
                   {.stages = stages, .microbatches = microbatches, .minibatches = kFewMiniBatches});
   for (int minibatch = 0; minibatch < kFewMiniBatches; ++minibatch)
-    for (const PassWeights& pass : weights_used(schedule, minibatch))
+    for (const PassWeights& pass : weights_used(prove(schedule), minibatch))
       check(pass, pass.action.minibatch * microbatches + pass.action.microbatch);
 }
 
@@ -130,7 +131,7 @@ TEST(XPipe, SiblingsOfABellwetherShareItsPrediction) {
 TEST(XPipe, MakesEachPredictionOnce) {
   const Schedule schedule =
       schedule_of("xpipe", "{}", {.stages = 4, .microbatches = 4, .minibatches = 6});
-  const Versions versions = resolve_versions(schedule);
+  const Versions versions = prove(schedule).versions;
   std::map<std::pair<int, WeightKey>, int> made;
   for (std::size_t w = 0; w < schedule.workers.size(); ++w)
     for (std::size_t i = 0; i < schedule.workers[w].size(); ++i) {

@@ -12,8 +12,8 @@
 #include "core/cost/cost_table.h"
 #include "core/drawing/render.h"
 #include "core/schedule/offload.h"
+#include "core/schedule/prove.h"
 #include "core/schedule/recompute.h"
-#include "core/schedule/validate.h"
 #include "core/schedule/versions.h"
 #include "core/simulation/simulate.h"
 #include "tests/unit/schedule/naive_reading.h"
@@ -110,7 +110,7 @@ Simulation simulated(const Schedule& schedule) {
   hardware.within = {.latency = 0.125, .bandwidth = 4000};
   hardware.host = {.latency = 0.125, .bandwidth = 100};
   hardware.buses = {{.name = "bus", .devices = {0, 1}, .bandwidth = 3000}};
-  return simulate(schedule, costs, hardware);
+  return simulate(prove(schedule), costs, hardware);
 }
 
 /// Every action has run once, after the one before it on its worker and after what it needs.
@@ -127,7 +127,7 @@ void expect_run_to_its_end(const Schedule& schedule) {
         continue;
       }
       const Span& span = simulation.spans[w][i];
-      if (is_host_copy(schedule.workers[w][i].kind)) {  // beside the others
+      if (goes_on_beside(schedule.workers[w][i].kind)) {  // beside the others
         EXPECT_GE(span.begin, free);
         EXPECT_GE(span.end, span.begin);
         copied[naive::pass(schedule.workers[w][i])] = span.end;
@@ -153,7 +153,7 @@ void expect_run_to_its_end(const Schedule& schedule) {
 /// Every update that compares has what the forwards of its gradient have read, which is still
 /// there.
 void expect_what_is_compared(const Schedule& schedule) {
-  const Versions versions = resolve_versions(schedule);
+  const Versions versions = resolve_versions(schedule, PassIndex(schedule));
   for (std::size_t w = 0; w < schedule.workers.size(); ++w) {
     std::map<std::array<int, 3>, WeightKey> read;  // by stage, replica and mini-batch
     std::set<std::pair<std::array<int, 2>, WeightKey>> gone;
@@ -177,12 +177,12 @@ void expect_what_is_compared(const Schedule& schedule) {
   }
 }
 
-/// The text of validate()'s refusal, "" when it accepts. It must accept what the architecture's
+/// The text of prove()'s refusal, "" when it accepts. It must accept what the architecture's
 /// words allow, and no more; and what it accepts can be simulated.
 std::string refusal_of_schedule(const Schedule& schedule) {
   const std::string fault = naive::fault(schedule);
   try {
-    const std::vector<ActionPlace> order = validate(schedule);
+    const std::vector<ActionPlace> order = prove(schedule).order;
     EXPECT_EQ(fault, "") << "and yet it was accepted";
     if (fault.empty()) {
       EXPECT_EQ(naive::fault_of_order(schedule, order), "");
@@ -444,7 +444,7 @@ TEST(Mutation, AnActionOfAnotherKindIsRefused) {
 
 /// The weights each pass reads.
 std::map<naive::Pass, WeightKey> weights_by_pass(const Schedule& schedule) {
-  const Versions versions = resolve_versions(schedule);
+  const Versions versions = resolve_versions(schedule, PassIndex(schedule));
   std::map<naive::Pass, WeightKey> all;
   for (std::size_t w = 0; w < schedule.workers.size(); ++w)
     for (std::size_t i = 0; i < schedule.workers[w].size(); ++i)
@@ -549,7 +549,7 @@ TEST(Mutation, WhatIsAcceptedIsSimulatedToItsEnd) {
     for (const int capacity : {0, 1}) {
       mutant.shape.link_capacity = capacity;
       try {
-        validate(mutant);
+        prove(mutant);
       } catch (const Error&) {
         ++deadlocks;
         continue;

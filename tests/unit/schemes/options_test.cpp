@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/config/schema.h"
-#include "core/schedule/validate.h"
+#include "core/schedule/prove.h"
 #include "tests/unit/schemes/scheme_cases.h"
 #include "tests/unit/source_dir.h"
 
@@ -51,13 +51,13 @@ TEST(Schemes, NeedNoOptions) {
     EXPECT_TRUE(reading.problems.empty()) << name;
     PipelineShape shape{.stages = name == "data_parallel" ? 1 : 2, .microbatches = 2};
     if (shares_workers(name)) shape = shape_that_shares(name, shape);
-    EXPECT_NO_THROW(validate(reading.scheme->schedule(shape))) << name;
+    EXPECT_NO_THROW(prove(reading.scheme->schedule(shape))) << name;
   }
 }
 
 TEST(Schemes, AnswerForTheSmallestPipeline) {
   for (const SchemeCase& each : every_scheme())
-    EXPECT_NO_THROW(validate(schedule_of(each.name, each.options, {})))
+    EXPECT_NO_THROW(prove(schedule_of(each.name, each.options, {})))
         << each.name << " " << each.options;
 }
 
@@ -176,7 +176,7 @@ TEST(Schemes, GoOnWithTheDefaultAfterABadOption) {
   for (const Bad& bad : kBad) {
     const SchemeReading reading(bad.scheme, bad.options);
     ASSERT_NE(reading.scheme, nullptr);
-    EXPECT_NO_THROW(validate(reading.scheme->schedule({}))) << bad.scheme << " " << bad.options;
+    EXPECT_NO_THROW(prove(reading.scheme->schedule({}))) << bad.scheme << " " << bad.options;
   }
 }
 

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/schedule/validate.h"
+#include "core/schedule/prove.h"
 #include "core/schedule/versions.h"
+#include "core/schedule/weights_used.h"
 #include "tests/unit/schemes/scheme_cases.h"
 #include "tests/unit/tolerances.h"
 
@@ -19,7 +20,7 @@ TEST(PipeMare, ExtrapolatesBackwardsToTheWeightsOfTheirForward) {
         "pipemare", "{}", {.stages = 4, .microbatches = microbatches, .minibatches = 9});
     for (int minibatch = 0; minibatch < 9; ++minibatch) {
       std::map<std::pair<int, int>, int> forward;
-      for (const PassWeights& pass : weights_used(schedule, minibatch)) {
+      for (const PassWeights& pass : weights_used(prove(schedule), minibatch)) {
         int& read = forward[{pass.action.stage, pass.action.microbatch}];
         if (pass.action.kind == ActionKind::Forward) {
           EXPECT_EQ(pass.key.ahead, 0);
@@ -35,7 +36,7 @@ TEST(PipeMare, ExtrapolatesBackwardsToTheWeightsOfTheirForward) {
 
 TEST(PipeMare, KeepsNoOldWeights) {
   const Versions versions =
-      resolve_versions(schedule_of("pipemare", "{}", {.stages = 4, .minibatches = 9}));
+      prove(schedule_of("pipemare", "{}", {.stages = 4, .minibatches = 9})).versions;
   for (int stage = 0; stage < 4; ++stage)
     EXPECT_EQ(versions.stages[static_cast<std::size_t>(stage)][0].copies, stage == 3 ? 1 : 2);
 }
@@ -105,9 +106,9 @@ TEST(PipeMare, DividesTheLearningRateByAPowerOfTheDelayThatFades) {
 TEST(PipeMare, BeginsSynchronously) {
   const Schedule schedule =
       schedule_of("pipemare", "{warmup: 5}", {.stages = 3, .minibatches = 8, .first_minibatch = 2});
-  validate(schedule);
+  prove(schedule);
   for (int minibatch = 0; minibatch < 8; ++minibatch)
-    for (const PassWeights& pass : weights_used(schedule, minibatch)) {
+    for (const PassWeights& pass : weights_used(prove(schedule), minibatch)) {
       const int depth = 2 - pass.action.stage;
       const bool forward = pass.action.kind == ActionKind::Forward;
       const int stale = minibatch < 3 ? 0 : std::min(depth, minibatch - 3);

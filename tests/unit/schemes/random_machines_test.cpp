@@ -13,8 +13,8 @@
 #include "core/cost/cost_table.h"
 #include "core/drawing/render.h"
 #include "core/schedule/offload.h"
+#include "core/schedule/prove.h"
 #include "core/schedule/recompute.h"
-#include "core/schedule/validate.h"
 #include "core/simulation/simulate.h"
 #include "tests/unit/schemes/scheme_cases.h"
 #include "tests/unit/simulation/naive_clock.h"
@@ -127,7 +127,7 @@ std::optional<Schedule> some_schedule(Dice& dice, const SchemeCase& each,
 
 bool may_run(const Schedule& schedule) {
   try {
-    validate(schedule);
+    prove(schedule);
     return true;
   } catch (const Error&) {  // a deadlock of bounded links
     return false;
@@ -139,7 +139,7 @@ std::optional<std::vector<std::vector<Span>>> simulated_spans(const Schedule& sc
                                                               const std::vector<StageCost>& costs,
                                                               const Hardware& hardware) {
   try {
-    return simulate(schedule, costs, hardware).spans;
+    return simulate(prove(schedule), costs, hardware).spans;
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Schedule);
     EXPECT_NE(std::string(error.what()).find("deadlock: "), std::string::npos) << error.what();

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "core/schedule/builders.h"
+#include "core/schedule/prove.h"
 #include "core/schedule/recompute.h"
-#include "core/schedule/validate.h"
 #include "core/schedule/versions.h"
 #include "tests/unit/schedule/naive_reading.h"
 #include "tests/unit/schemes/scheme_cases.h"
@@ -64,7 +64,7 @@ void for_random_schedules(const Check& check, int shapes = kShapesPerScheme) {
 
 TEST(EveryScheme, IsValidInAnyShape) {
   for_random_schedules([](const Schedule& schedule) {
-    const std::vector<ActionPlace> order = validate(schedule);
+    const std::vector<ActionPlace> order = prove(schedule).order;
     EXPECT_EQ(naive::fault(schedule), "");
     EXPECT_EQ(naive::fault_of_order(schedule, order), "");
   });
@@ -74,7 +74,7 @@ void expect_valid_with_recomputation(const Schedule& schedule) {
   for (const Recomputation which : {Recomputation::Always, Recomputation::ExceptLast}) {
     const Schedule again = with_recomputation(schedule, which);
     EXPECT_EQ(naive::fault(again), "");
-    EXPECT_EQ(naive::fault_of_order(again, validate(again)), "");
+    EXPECT_EQ(naive::fault_of_order(again, prove(again).order), "");
   }
 }
 
@@ -127,7 +127,7 @@ TEST(EveryScheme, UpdatesEveryStageOncePerMiniBatchInOrder) {
 /// A copy that is made is freed, and nothing is read after it was freed.
 TEST(EveryScheme, FreesWhatItKeeps) {
   for_random_schedules([](const Schedule& schedule) {
-    const Versions versions = resolve_versions(schedule);
+    const Versions versions = prove(schedule).versions;
     std::map<std::pair<int, int>, std::set<WeightKey>> kept;
     for (std::size_t w = 0; w < schedule.workers.size(); ++w)
       for (std::size_t i = 0; i < schedule.workers[w].size(); ++i) {
@@ -159,7 +159,7 @@ TEST(Evaluation, HasForwardsOnlyInAnyShape) {
   for (int i = 0; i < 100; ++i) {
     const Schedule schedule = evaluation_schedule(random_shape(random));
     SCOPED_TRACE(described(schedule.shape));
-    EXPECT_EQ(naive::fault_of_order(schedule, validate(schedule)), "");
+    EXPECT_EQ(naive::fault_of_order(schedule, prove(schedule).order), "");
     EXPECT_EQ(naive::fault(schedule), "");
     for (const auto& worker : schedule.workers)
       for (const Action& action : worker) ASSERT_EQ(action.kind, ActionKind::Forward);

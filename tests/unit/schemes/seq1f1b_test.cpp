@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "core/cost/cost_table.h"
-#include "core/schedule/validate.h"
+#include "core/schedule/prove.h"
 #include "core/simulation/simulate.h"
 #include "tests/unit/schemes/scheme_cases.h"
 
@@ -23,7 +23,7 @@ PipelineShape sliced(int stages, int microbatches, int slices, int minibatches =
 
 Schedule seq1f1b(const PipelineShape& shape) {
   Schedule schedule = schedule_of("seq1f1b", "{}", shape);
-  validate(schedule);
+  prove(schedule);
   return schedule;
 }
 
@@ -115,7 +115,7 @@ TEST(Seq1F1B, IsOneForwardOneBackwardWithOneSlice) {
 Simulation at_unit_costs(const Schedule& schedule) {
   std::vector<StageCost> costs = equal_costs(schedule.shape.stages);
   for (StageCost& stage : costs) stage.activation_bytes = 1;
-  return simulate(schedule, costs, ideal_hardware(schedule.shape.workers()));
+  return simulate(prove(schedule), costs, ideal_hardware(schedule.shape.workers()));
 }
 
 /// 1F1B with as many whole micro-batches, whose passes are s times as long, is idle s times as
@@ -160,14 +160,14 @@ TEST(Seq1F1B, UpdatesEachStageOncePerMiniBatchAfterItsLastBackward) {
 
 /// As TeraPipe does (Li et al., 2021): its backwards begin at the very end.
 TEST(Slices, GoThroughGPipeInReverse) {
-  EXPECT_NO_THROW(validate(schedule_of("gpipe", "{}", sliced(3, 2, 4, 2))));
+  EXPECT_NO_THROW(prove(schedule_of("gpipe", "{}", sliced(3, 2, 4, 2))));
 }
 
 TEST(Slices, AreRefusedWhereBackwardsAscend) {
   for (const char* scheme : {"one_f_one_b", "zb_h1", "pipedream", "model_parallel"}) {
     const Schedule schedule = schedule_of(scheme, "{}", sliced(3, 2, 4));
     EXPECT_NE(slice_out_of_order(schedule, PassIndex(schedule)), kNowhere) << scheme;
-    EXPECT_THROW(validate(schedule), Error) << scheme;
+    EXPECT_THROW(prove(schedule), Error) << scheme;
   }
 }
 

@@ -7,7 +7,7 @@
 
 #include "core/base/as_size.h"
 #include "core/cost/cost_table.h"
-#include "core/schedule/validate.h"
+#include "core/schedule/prove.h"
 #include "core/schedule/versions.h"
 #include "core/simulation/simulate.h"
 #include "tests/unit/schemes/scheme_cases.h"
@@ -27,8 +27,7 @@ std::vector<StageCost> made_up_costs(int stages) {
 Simulation simulation_of_scheme(const std::string& scheme, const std::string& options,
                                 const PipelineShape& shape) {
   const Schedule schedule = schedule_of(scheme, options, shape);
-  validate(schedule);
-  return simulate(schedule, made_up_costs(shape.stages), ideal_hardware(shape.workers()),
+  return simulate(prove(schedule), made_up_costs(shape.stages), ideal_hardware(shape.workers()),
                   {.memory_over_time = true});
 }
 
@@ -74,10 +73,10 @@ Simulation on_workers(const std::string& scheme, int p, int v, int microbatches)
   for (int stage = 0; stage < shape.stages; ++stage) shape.placement.push_back(stage % p);
   const std::string options = scheme == "zb_h2" ? "{}" : concat("{chunks: ", v, "}");
   const Schedule schedule = schedule_of(scheme, options, shape);
-  validate(schedule);
+  prove(schedule);
   std::vector<StageCost> costs = equal_costs(shape.stages, 1.0 / v);
   for (StageCost& stage : costs) stage.activation_bytes = 1;
-  return simulate(schedule, costs, ideal_hardware(p));
+  return simulate(prove(schedule), costs, ideal_hardware(p));
 }
 
 TEST(SimulatedSplitBackwards, TakeWhatPyTorchsSchedulesTake) {
@@ -113,7 +112,8 @@ TEST(SimulatedDataParallel, AddsTheRingToEveryMiniBatch) {
       schedule_of("data_parallel", "{}", {.stages = 1, .replicas = 4, .minibatches = 5});
   Hardware hardware = ideal_hardware(4);
   hardware.within = {.latency = 0, .bandwidth = 1000};
-  EXPECT_DOUBLE_EQ(simulate(schedule, made_up_costs(1), hardware).makespan, 5 * (3 + 2 * 0.75));
+  EXPECT_DOUBLE_EQ(simulate(prove(schedule), made_up_costs(1), hardware).makespan,
+                   5 * (3 + 2 * 0.75));
 }
 
 TEST(SimulatedScheme, OfAnyKindHoldsTheCopiesThatVersionsCounts) {
@@ -123,7 +123,7 @@ TEST(SimulatedScheme, OfAnyKindHoldsTheCopiesThatVersionsCounts) {
     if (each.name == "data_parallel") shape = {.stages = 1, .replicas = 3, .minibatches = 9};
     const SchemeReading reading(each.name, each.options);
     shape.placement = reading.scheme->placement(shape.stages);
-    const Versions versions = resolve_versions(schedule_of(each.name, each.options, shape));
+    const Versions versions = prove(schedule_of(each.name, each.options, shape)).versions;
     const Simulation simulation = simulation_of_scheme(each.name, each.options, shape);
     std::vector<std::int64_t> copies(as_size(shape.workers_per_replica()), 0);
     for (int k = 0; k < shape.stages; ++k)

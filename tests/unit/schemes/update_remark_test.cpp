@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "core/schedule/validate.h"
+#include "core/schedule/prove.h"
 #include "tests/unit/schemes/scheme_cases.h"
 
 namespace pipewright {
@@ -23,25 +23,24 @@ void forget(Schedule& schedule, int stage, int minibatch) {
 
 TEST(UpdateRemark, NamesTheStageThatUpdatesLeast) {
   Schedule schedule = schedule_of("gpipe", "{}", {.stages = 3, .minibatches = 5});
-  EXPECT_EQ(update_remark(schedule), "");
+  EXPECT_EQ(update_remark(prove(schedule)), "");
   forget(schedule, 1, 2);
-  EXPECT_NO_THROW(validate(schedule));
-  EXPECT_EQ(update_remark(schedule),
+  EXPECT_EQ(update_remark(prove(schedule)),
             "stage 1 updates its weights 4 times in 5 mini-batches; the gradients of a mini-batch "
             "without an update are added to those of the next");
   for (const int minibatch : {0, 1, 3}) forget(schedule, 2, minibatch);
-  EXPECT_EQ(update_remark(schedule),
+  EXPECT_EQ(update_remark(prove(schedule)),
             "stage 2 updates its weights 2 times in 5 mini-batches, and 1 other stage not in all "
             "of them; the gradients of a mini-batch without an update are added to those of the "
             "next");
 }
 
 TEST(UpdateRemark, CountsTheRoundsOfALoop) {
-  const Schedule schedule = schedule_of("gpipe", "{}", {.stages = 2, .minibatches = 4});
-  Loop loop{.step = {.minibatches = 2, .updates = {2, 2}}, .rounds = 10};
-  EXPECT_EQ(update_remark(schedule, loop), "");
-  loop.step.updates = {2, 1};
-  EXPECT_EQ(update_remark(schedule, loop).substr(0, 59),
+  ProvedSchedule proved = prove(schedule_of("gpipe", "{}", {.stages = 2, .minibatches = 4}));
+  proved.loop = {.step = {.minibatches = 2, .updates = {2, 2}}, .rounds = 10};
+  EXPECT_EQ(update_remark(proved), "");
+  proved.loop->step.updates = {2, 1};
+  EXPECT_EQ(update_remark(proved).substr(0, 59),
             "stage 1 updates its weights 13 times in 22 mini-batches; th");
 }
 
@@ -49,7 +48,7 @@ TEST(UpdateRemark, IsOfNoSchemeOfOurs) {
   for (const SchemeCase& each : every_scheme()) {
     const PipelineShape shape{
         .stages = each.name == "data_parallel" ? 1 : 4, .microbatches = 4, .minibatches = 6};
-    EXPECT_EQ(update_remark(schedule_of(each.name, each.options, shape)), "")
+    EXPECT_EQ(update_remark(prove(schedule_of(each.name, each.options, shape))), "")
         << each.name << ' ' << each.options;
   }
 }

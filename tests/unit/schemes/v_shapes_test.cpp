@@ -10,7 +10,7 @@
 #include "core/cost/cost_table.h"
 #include "core/drawing/render.h"
 #include "core/schedule/builders.h"
-#include "core/schedule/validate.h"
+#include "core/schedule/prove.h"
 #include "core/simulation/simulate.h"
 #include "core/system/file.h"
 #include "tests/unit/schemes/scheme_cases.h"
@@ -37,7 +37,7 @@ Outcome outcome(const std::string& scheme, int stages, int microbatches, const T
   PipelineShape shape{.stages = stages, .microbatches = microbatches};
   shape.placement = SchemeReading(scheme, "{}").scheme->placement(stages);
   const Schedule schedule = schedule_of(scheme, "{}", shape);
-  validate(schedule);
+  prove(schedule);
   std::vector<StageCost> costs(as_size(stages));
   for (StageCost& stage : costs) {
     stage.forward = times.forward;
@@ -46,7 +46,8 @@ Outcome outcome(const std::string& scheme, int stages, int microbatches, const T
     stage.backward = times.input + times.weight;
     stage.activation_bytes = bytes;
   }
-  const Simulation simulation = simulate(schedule, costs, ideal_hardware(schedule.shape.workers()));
+  const Simulation simulation =
+      simulate(prove(schedule), costs, ideal_hardware(schedule.shape.workers()));
   Outcome result;
   for (std::size_t worker = 0; worker < simulation.workers.size(); ++worker) {
     const auto& spans = simulation.spans[worker];
@@ -102,7 +103,7 @@ TEST(ZeroBubbleV, NeverIdlesBetweenFirstPassAndLast) {
 
 TEST(ZeroBubbleV, HasPyTorchsOrder) {
   PipelineShape shape{.stages = 4, .microbatches = 4, .placement = v_placement(4)};
-  EXPECT_EQ(render_pytorch_csv(schedule_of("zb_v", "{}", shape)),
+  EXPECT_EQ(render_pytorch_csv(prove(schedule_of("zb_v", "{}", shape))),
             read_file(source_dir() / "tests/golden/schedule/pytorch_zbv.csv"));
 }
 
@@ -139,7 +140,7 @@ TEST(VShapes, TakeMicroBatchesInOrder) {
         PipelineShape shape{.stages = stages, .microbatches = m};
         shape.placement = v_placement(stages);
         const Schedule schedule = schedule_of(scheme, "{}", shape);
-        ASSERT_NO_THROW(validate(schedule)) << scheme << ", " << stages << " stages, " << m;
+        ASSERT_NO_THROW(prove(schedule)) << scheme << ", " << stages << " stages, " << m;
         std::map<std::pair<ActionKind, int>, int> next;
         for (const auto& worker : schedule.workers)
           for (const Action& action : worker)

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/schedule/versions.h"
+#include "core/schedule/weights_used.h"
 #include "tests/unit/schemes/scheme_cases.h"
 
 namespace pipewright {
@@ -21,7 +22,7 @@ std::string weights_of(const std::string& scheme, const std::string& options, in
   const Schedule schedule =
       schedule_of(scheme, options, {.stages = stages, .minibatches = minibatch + 3});
   std::string forward, backward;
-  for (const PassWeights& pass : weights_used(schedule, minibatch)) {
+  for (const PassWeights& pass : weights_used(prove(schedule), minibatch)) {
     if (pass.action.stage != stage) continue;
     EXPECT_EQ(pass.applied_to, minibatch) << "every gradient lands on W(i)";
     (pass.action.kind == ActionKind::Forward ? forward : backward) = text_of(pass.key);
@@ -82,7 +83,7 @@ TEST(PipeDream, KeepsTheQueueFromScheduleToSchedule) {
     const Schedule schedule =
         schedule_of("pipedream", "{refill: false}", {.stages = 4, .minibatches = minibatches});
     EXPECT_EQ(schedule.earlier, (std::vector{3, 2, 1, 0}));
-    const Versions versions = resolve_versions(schedule);
+    const Versions versions = prove(schedule).versions;
     for (int stage = 0; stage < 4; ++stage) {
       EXPECT_EQ(versions.stages[static_cast<std::size_t>(stage)][0].copies, 4 - stage);
       for (const ActionWeights& weights : versions.workers[static_cast<std::size_t>(stage)])
@@ -109,7 +110,7 @@ TEST(SpecTrain, AimsBothPassesAtOneTime) {
     for (int stage = 0; stage < stages; ++stage) {
       const Schedule schedule =
           schedule_of("spectrain", "{version: 1}", {.stages = stages, .minibatches = 12});
-      for (const PassWeights& pass : weights_used(schedule, 9))
+      for (const PassWeights& pass : weights_used(prove(schedule), 9))
         EXPECT_EQ(pass.key.version + pass.key.ahead, 9 + pass.action.stage / 2);
     }
 }
@@ -119,7 +120,7 @@ TEST(PipeDream, VerticalSyncUsesOneVersionOnAllStages) {
     const Schedule schedule =
         schedule_of("pipedream", "{vertical_sync: true}", {.stages = stages, .minibatches = 9});
     for (int minibatch = 0; minibatch < 9; ++minibatch)
-      for (const PassWeights& pass : weights_used(schedule, minibatch))
+      for (const PassWeights& pass : weights_used(prove(schedule), minibatch))
         EXPECT_EQ(pass.key, (WeightKey{std::max(0, minibatch - stages + 1), 0, 0}));
   }
 }
@@ -156,7 +157,7 @@ TEST(ColdStart, EveryScheduleBeginsAtVersionZero) {
     const Schedule schedule = schedule_of(
         each.name, each.options,
         {.stages = stages, .microbatches = 3, .minibatches = 2, .first_minibatch = 100});
-    for (const PassWeights& pass : weights_used(schedule, 0)) {
+    for (const PassWeights& pass : weights_used(prove(schedule), 0)) {
       if (!schedule.earlier.empty() && pass.action.kind != ActionKind::Forward) continue;
       EXPECT_EQ(pass.key.version, 0) << each.name << " " << each.options;
     }
@@ -172,7 +173,8 @@ TEST(DelayedSgd, IsPipeDreamWithoutThePipeline) {
     const Schedule delayed = schedule_of("delayed_sgd", "{delay: [" + delays + "]}", shape);
     const Schedule pipedream = schedule_of("pipedream", "{}", shape);
     for (int minibatch = 0; minibatch < 9; ++minibatch) {
-      const auto a = weights_used(delayed, minibatch), b = weights_used(pipedream, minibatch);
+      const auto a = weights_used(prove(delayed), minibatch),
+                 b = weights_used(prove(pipedream), minibatch);
       ASSERT_EQ(a.size(), b.size());
       for (std::size_t i = 0; i < a.size(); ++i) {
         EXPECT_EQ(a[i].action.kind, b[i].action.kind);
@@ -194,7 +196,7 @@ TEST(DelayedSgd, OneDelayIsForAllStages) {
 /// Predictions made in the last of four stages, for ten mini-batches.
 int predictions_of_the_last_stage(const std::string& options) {
   const Versions versions =
-      resolve_versions(schedule_of("spectrain", options, {.stages = 4, .minibatches = 10}));
+      prove(schedule_of("spectrain", options, {.stages = 4, .minibatches = 10})).versions;
   return static_cast<int>(
       std::ranges::count_if(versions.workers.back(), [](const auto& each) { return each.makes; }));
 }

@@ -19,8 +19,8 @@ Schedule filled(int stages, int microbatches) {
 
 IdleParts parts(const Schedule& schedule, const std::vector<StageCost>& costs,
                 const Hardware& hardware) {
-  const Simulation simulation = simulate(schedule, costs, hardware);
-  const IdleParts idle = idle_parts(schedule, costs, hardware, simulation);
+  const Simulation simulation = simulate(prove(schedule), costs, hardware);
+  const IdleParts idle = idle_parts(prove(schedule), costs, hardware, simulation);
   EXPECT_NEAR(idle.schedule + idle.stages + idle.transfers, simulation.bubble, kQuotients);
   return idle;
 }

@@ -205,7 +205,7 @@ class Clock {
   /// the schedule after this one may.
   bool old_version_is_read_later(std::size_t w) const {
     const auto& actions = schedule_.workers[w];
-    const Versions versions = resolve_versions(schedule_);
+    const Versions versions = resolve_versions(schedule_, PassIndex(schedule_));
     const std::size_t at = workers_[w].next;
     int updates = 0;
     for (const Action& each : actions)

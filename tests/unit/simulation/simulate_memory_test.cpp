@@ -11,8 +11,8 @@
 #include "core/cost/stage_memory.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/offload.h"
+#include "core/schedule/prove.h"
 #include "core/schedule/recompute.h"
-#include "core/schedule/validate.h"
 #include "core/simulation/simulate.h"
 #include "tests/unit/schemes/scheme_cases.h"
 
@@ -34,8 +34,7 @@ std::vector<StageCost> costs_of(int stages) {
 
 Simulation simulated(const Schedule& schedule, const std::vector<StageCost>& costs,
                      SimulationOptions options = {}) {
-  validate(schedule);
-  return simulate(schedule, costs, ideal_hardware(schedule.shape.workers()), options);
+  return simulate(prove(schedule), costs, ideal_hardware(schedule.shape.workers()), options);
 }
 
 /// The most that one worker ever holds of one part.
@@ -206,7 +205,7 @@ TEST(Memory, OfAWorkerThatWaitsForNobodyIsWhatPartitioningCountsWith) {
           with_recomputation(pipeline_schedule({.stages = 1, .microbatches = 3, .minibatches = 3},
                                                {.flush = true, .fill_drain = round % 2 == 0}),
                              which);
-      const StageMemories memories(profile, stage_moments(schedule), 2);
+      const StageMemories memories(profile, stage_moments(prove(schedule)), 2);
       const Simulation simulation =
           simulated(schedule, stage_costs(profile, whole), {.optimizer_state = 2});
       EXPECT_EQ(simulation.workers[0].peak.total(), memories.of_cut(whole)[0].total());
@@ -225,7 +224,7 @@ TEST(Memory, OfAWorkerWithAHeadIsWhatPartitioningCountsWith) {
     const AuxiliaryHeads behind{.stages = {0}, .behind = heads};
     const Schedule schedule = schedule_of("interlocking", "{width: 1}",
                                           {.stages = 2, .microbatches = 3, .minibatches = 3});
-    const StageMemories memories(profile, stage_moments(schedule), 2, behind);
+    const StageMemories memories(profile, stage_moments(prove(schedule)), 2, behind);
     const Simulation simulation =
         simulated(schedule, stage_costs(profile, cut, behind), {.optimizer_state = 2});
     EXPECT_EQ(simulation.workers[0].peak.total(), memories.of_cut(cut)[0].total()) << round;
@@ -325,10 +324,10 @@ TEST(SimulatedMemory, OfAFusedPairIsThatOfBothHalves) {
 TEST(MemoryOfActivations, ThatAreOffloadedIsFreeFromTheEndOfTheOffloadToTheBeginningOfTheFetch) {
   const Schedule schedule =
       with_offload(pipeline_schedule({.stages = 1, .microbatches = 3}, {.fill_drain = true}), 0);
-  validate(schedule);
+  prove(schedule);
   Hardware hardware = ideal_hardware(1);
   hardware.host = {.latency = 0.5, .bandwidth = kActivations};
-  const Simulation simulation = simulate(schedule, costs_of(1), hardware, kOverTime);
+  const Simulation simulation = simulate(prove(schedule), costs_of(1), hardware, kOverTime);
   const auto held_at = [&](double time) {
     std::int64_t held = 0;
     for (const MemoryStep& step : simulation.workers[0].memory)
@@ -358,7 +357,7 @@ TEST(MemoryOfActivations, ThatAreOffloadedIsThatOfOneMicroBatchAndThoseFetchedAh
 TEST(StageMoments, CountWhatIsOffloadedAsInputsOnly) {
   const auto kept = [](const Schedule& schedule) {
     int most = 0;
-    const auto moments = stage_moments(schedule);
+    const auto moments = stage_moments(prove(schedule));
     for (const StageMoment& moment : moments[0]) most = std::max(most, moment.kept);
     return most;
   };

@@ -12,9 +12,9 @@
 #include "core/cost/cost_table.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/offload.h"
+#include "core/schedule/prove.h"
 #include "core/schedule/recompute.h"
 #include "core/schedule/slots.h"
-#include "core/schedule/validate.h"
 #include "tests/unit/tolerances.h"
 
 namespace pipewright {
@@ -22,8 +22,7 @@ namespace {
 
 Simulation simulation_of(const Schedule& schedule, std::span<const StageCost> costs,
                          const Hardware& hardware, const SimulationOptions& options = {}) {
-  validate(schedule);
-  return simulate(schedule, costs, hardware, options);
+  return simulate(prove(schedule), costs, hardware, options);
 }
 
 /// A forward takes 1 s, a backward 2, links nothing.
@@ -488,7 +487,7 @@ TEST(Jitter, HasTheMeanAndTheDeviationThatAreAskedFor) {
 TEST(Simulation, RefusesHardwareWithTooFewDevices) {
   try {
     on_ideal(gpipe(4, 1));
-    simulate(gpipe(4, 1), equal_costs(4), ideal_hardware(3));
+    simulate(prove(gpipe(4, 1)), equal_costs(4), ideal_hardware(3));
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Experiment);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/as_size.h"
-#include "core/schedule/validate.h"
+#include "core/schedule/prove.h"
 
 namespace pipewright {
 

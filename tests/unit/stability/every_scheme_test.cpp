@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "core/schedule/prove.h"
 #include "tests/unit/stability/action_walk.h"
 #include "tests/unit/stability/dynamics.h"
 
@@ -34,7 +35,7 @@ struct LongSchedule {
               .first_minibatch = kLate} {
     shape.placement = reading.scheme->placement(shape.stages);
     schedule = reading.scheme->schedule(shape);
-    order = validate(schedule);
+    order = prove(schedule).order;
   }
 
   Recurrence recurrence() const {

@@ -38,9 +38,9 @@ Simulation alone(const SweepPoint& point, int minibatches) {
   const Experiment experiment = read_experiment(point.document);
   const Hardware hardware = HardwareSource().of(point.document, experiment.shape(1).workers());
   const SourcedCosts costs = CostSource(CostFiles()).of(experiment, hardware);
-  const Schedule schedule = experiment.schedule(minibatches);
-  return simulate(schedule, costs.stages, hardware,
-                  {.optimizer_state = static_cast<double>(experiment.holdings(schedule).slots())});
+  const ProvedSchedule proved = prove(experiment.schedule(minibatches));
+  const double slots = experiment.holdings(proved.schedule).slots();
+  return simulate(proved, costs.stages, hardware, {.optimizer_state = slots});
 }
 
 const char* const kEveryScheme =

@@ -41,7 +41,7 @@ TEST(OrderClock, HasThePaceThatASimulationOfManyMinibatchesSettlesAt) {
       const auto orders = list_orders(task, rule);
       if (!orders) continue;
       const Simulation simulation =
-          simulate(schedule_of(task, shape, *orders), costs, hardware, {.memory = false});
+          simulate(prove(schedule_of(task, shape, *orders)), costs, hardware, {.memory = false});
       // Of two sums of the times of a path of as many passes at most.
       const double paths = 2 * kMinibatches * kMicrobatches * kStages * 3;
       const double seconds = simulation.seconds_per_minibatch();

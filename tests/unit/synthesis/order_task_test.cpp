@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/schedule/validate.h"
+#include "core/schedule/prove.h"
 #include "tests/unit/schemes/scheme_cases.h"
 #include "tests/unit/synthesis/search_cases.h"
 
@@ -73,7 +73,7 @@ TEST(OrderTask, OverlapsMinibatchesAsPipeDreamDoes) {
   const PipelineShape shape = straight(2, 1, 3);
   const Orders orders = orders_of(schedule_of("model_parallel", "{}", straight(2, 3)), false);
   ASSERT_TRUE(fits(task, orders));
-  EXPECT_NO_THROW(validate(schedule_of(task, shape, orders)));
+  EXPECT_NO_THROW(prove(schedule_of(task, shape, orders)));
   const auto one = [](Part part) { return Turn{0, part}; };
   const std::vector<Turn> first{one(Part::Forward), one(Part::Forward),  one(Part::Backward),
                                 one(Part::Forward), one(Part::Backward), one(Part::Backward)};

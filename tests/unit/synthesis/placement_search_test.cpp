@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/schedule/validate.h"
+#include "core/schedule/prove.h"
 #include "tests/unit/synthesis/search_cases.h"
 
 namespace pipewright {
@@ -35,8 +35,7 @@ void expect_as_fast_as_the_best(std::uint64_t from, std::uint64_t to) {
     const Hardware hardware = ideal_hardware(2);
     const PipelineShape shape = straight(5, 3, 24);
     const PlacedSchedule placed = search_placements(shape, 2, costs, hardware, {}, kFew);
-    validate(placed.found.schedule);
-    EXPECT_EQ(placed.found.schedule.shape.placement, placed.placement);
+    EXPECT_EQ(placed.found.proved->schedule.shape.placement, placed.placement);
     EXPECT_EQ(placed.placements, 15);
     double fastest = kUnlimited;
     for (const auto& placement : placements_of(5, 2, 100)) {
@@ -112,7 +111,7 @@ TEST(PlacementSearch, LeavesAPlacementInWhichAllButOneMicroBatchAtATimeStops) {
       search_placements(shape, 2, alike(4, 1, 1, 1), hardware, limits, kFew);
   EXPECT_NE(placed.placement, folded.placement);
   EXPECT_LT(placed.found.pace.seconds, of_folded.pace.seconds);
-  EXPECT_NO_THROW(simulate(placed.found.schedule, alike(4, 1, 1, 1), hardware));
+  EXPECT_NO_THROW(simulate(*placed.found.proved, alike(4, 1, 1, 1), hardware));
 }
 
 TEST(PlacementSearch, RefusesMoreWorkersThanStages) {

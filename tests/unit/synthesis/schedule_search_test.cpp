@@ -13,7 +13,7 @@
 #include "core/base/error.h"
 #include "core/drawing/render.h"
 #include "core/schedule/action_list.h"
-#include "core/schedule/validate.h"
+#include "core/schedule/prove.h"
 #include "tests/unit/schemes/scheme_cases.h"
 #include "tests/unit/synthesis/search_cases.h"
 #include "tests/unit/tolerances.h"
@@ -121,7 +121,7 @@ std::vector<std::pair<std::string, Schedule>> schemes_in(const PipelineShape& sh
     const int each = shape.stages / shape.workers();
     try {
       Schedule schedule = schedule_of(name, chunks ? concat("{chunks: ", each, "}") : "{}", shape);
-      validate(schedule);
+      prove(schedule);
       bool plain = true;
       for (const auto& actions : schedule.workers)
         for (const Action& action : actions)
@@ -143,7 +143,7 @@ std::optional<double> seconds_within(const RandomTask& task, const Schedule& sch
   if (static_cast<double>(held_by(schedule)) > task.limits.live ||
       oldest_weights(schedule) > task.limits.staleness)
     return {};
-  const Simulation simulation = simulate(schedule, task.costs, task.hardware);
+  const Simulation simulation = simulate(prove(schedule), task.costs, task.hardware);
   for (std::size_t w = 0; w < task.limits.memory.size(); ++w)
     if (simulation.workers[w].peak.total() > task.limits.memory[w]) return {};
   return simulation.seconds_per_minibatch();
@@ -170,8 +170,7 @@ std::map<std::string, int> expect_no_slower_than_any_scheme(std::uint64_t tables
       ++compared[""];
       return;
     }
-    validate(found.schedule);
-    const auto seconds = seconds_within(task, found.schedule);
+    const auto seconds = seconds_within(task, found.proved->schedule);
     ASSERT_TRUE(seconds) << which << ": does not keep to the limits";
     const double rounding = *seconds * tolerance::rounded64(10000);  // sums of fewer passes
     EXPECT_GE(found.pace.seconds, found.bound.seconds - rounding) << which;
@@ -220,7 +219,7 @@ TEST(ScheduleSearch, EndsWhenItIsToldWithAnOrderOfEightWorkersAnd32MicroBatches)
     const SearchedSchedule found = search_schedule(shape, costs, hardware, {.live = 8}, settings);
     EXPECT_GT(asked, kAnswers) << seed << ": ended by itself";
     EXPECT_LE(asked, kAnswers + 10) << seed;
-    EXPECT_LE(held_by(found.schedule), 8U) << seed;
+    EXPECT_LE(held_by(found.proved->schedule), 8U) << seed;
     EXPECT_TRUE(found.pace.repeats) << seed;
     EXPECT_LE(found.gap(), 0.12) << seed;
     EXPECT_LE(found.pace.seconds, found.built_in_seconds) << seed;
@@ -229,7 +228,7 @@ TEST(ScheduleSearch, EndsWhenItIsToldWithAnOrderOfEightWorkersAnd32MicroBatches)
 
 /// What a CSV file of the schedule says, as csv_schedule reads it.
 Schedule of_list(const Schedule& schedule) {
-  return read_action_list(render_csv(schedule), "order.csv").schedule;
+  return read_action_list(render_csv(prove(schedule)), "order.csv").schedule;
 }
 
 TEST(ScheduleSearch, WritesOrdersThatTakeThePromisedTimeWhenTheyAreReadAgain) {
@@ -240,7 +239,7 @@ TEST(ScheduleSearch, WritesOrdersThatTakeThePromisedTimeWhenTheyAreReadAgain) {
     const SearchedSchedule found =
         search_schedule(shape, costs, hardware, {.live = 5, .staleness = staleness}, kShort);
     EXPECT_TRUE(found.pace.repeats);
-    const Simulation again = simulate(of_list(found.schedule), costs, hardware);
+    const Simulation again = simulate(prove(of_list(found.proved->schedule)), costs, hardware);
     EXPECT_EQ(again.makespan, found.simulation.makespan);
     EXPECT_EQ(again.seconds_per_minibatch(), found.pace.seconds);
   }
@@ -263,7 +262,7 @@ TEST(ScheduleSearch, KeepsToTheMemoryThatASimulationCounts) {
     const SearchedSchedule found = search_schedule(
         shape, costs, hardware,
         {.memory = std::vector<std::int64_t>(4, memory), .optimizer_state = 1}, kShort);
-    const Simulation simulation = simulate(found.schedule, costs, hardware, {.optimizer_state = 1});
+    const Simulation simulation = simulate(*found.proved, costs, hardware, {.optimizer_state = 1});
     for (const WorkerReport& worker : simulation.workers) EXPECT_LE(worker.peak.total(), memory);
     EXPECT_LE(found.pace.seconds, before);
     EXPECT_GE(found.pace.seconds, found.bound.seconds);
@@ -286,7 +285,7 @@ TEST(ScheduleSearch, CountsTheTablesThatAnOptimizerKeeps) {
   limits.optimizer_tables = {0, 80, 0};
   const SearchedSchedule found = search_schedule(shape, costs, ideal_hardware(3), limits, kShort);
   const SimulationOptions options{.optimizer_tables = limits.optimizer_tables};
-  const Simulation simulation = simulate(found.schedule, costs, ideal_hardware(3), options);
+  const Simulation simulation = simulate(*found.proved, costs, ideal_hardware(3), options);
   for (const WorkerReport& worker : simulation.workers) EXPECT_LE(worker.peak.total(), 420);
   EXPECT_GE(found.pace.seconds, without.pace.seconds);
   limits.optimizer_tables = {0, 300, 0};
@@ -315,7 +314,7 @@ TEST(ScheduleSearch, LeavesOutWhatStopsWhereMessagesAreTakenInOrder) {
   };
   const SearchedSchedule looped = searched(4, {0, 1, 0, 1}, 8);
   EXPECT_EQ(looped.built_in, "interleaved");
-  EXPECT_NO_THROW(simulate(looped.schedule, alike(4, 1, 1, 1), hardware));
+  EXPECT_NO_THROW(simulate(*looped.proved, alike(4, 1, 1, 1), hardware));
   EXPECT_EQ(searched(8, {0, 1, 1, 0}, 5).built_in, "dualpipe_v") << "of all of a V";
   EXPECT_EQ(searched(8, {0, 1, 1, 0}, 3).from, "model_parallel") << "all others stop";
 }
@@ -333,9 +332,8 @@ TEST(ScheduleSearch, IsFasterTheOlderWeightsMayBe) {
   for (const auto& [staleness, seconds] : {std::pair(0, 9.0), {1, 4.5}, {2, 3.0}, {3, 3.0}}) {
     const SearchedSchedule found =
         search_schedule(shape, costs, ideal_hardware(4), {.staleness = staleness}, kShort);
-    validate(found.schedule);
-    EXPECT_LE(oldest_weights(found.schedule), staleness);
-    EXPECT_LE(staleness_of(found.schedule).value_or(staleness + 1), staleness);
+    EXPECT_LE(oldest_weights(found.proved->schedule), staleness);
+    EXPECT_LE(staleness_of(*found.proved).value_or(staleness + 1), staleness);
     EXPECT_NEAR(found.bound.seconds, seconds, 1e-12);
     EXPECT_GE(found.pace.seconds, found.bound.seconds);
     EXPECT_LE(found.pace.seconds, 1.12 * seconds);  // where way and work do not fit into each other
@@ -393,9 +391,9 @@ TEST(ScheduleSearch, IsNoSlowerThanAsynchronousSchemesOfTheSameStaleness) {
     const Hardware hardware = ideal_hardware(stages);
     const SearchedSchedule found =
         search_schedule(shape, costs, hardware, {.staleness = stages - 1}, kShort);
-    EXPECT_LE(oldest_weights(found.schedule), stages - 1);
+    EXPECT_LE(oldest_weights(found.proved->schedule), stages - 1);
     const Schedule other = schedule_of("pipedream", "{}", shape);
-    EXPECT_LE(found.pace.seconds, simulate(other, costs, hardware).seconds_per_minibatch());
+    EXPECT_LE(found.pace.seconds, simulate(prove(other), costs, hardware).seconds_per_minibatch());
   }
 }
 
@@ -418,8 +416,9 @@ TEST(ScheduleSearch, CountsLiveForwardsAsASetDoes) {
     } catch (const Error&) {
       continue;  // a scheme that cannot run in this shape
     }
-    if (!staleness_of(schedule)) continue;  // heads, or losses of other stages
-    const std::vector<int> live = most_live(schedule);
+    const ProvedSchedule proved = prove(schedule);
+    if (!staleness_of(proved)) continue;  // heads, or losses of other stages
+    const std::vector<int> live = most_live(proved);
     for (std::size_t worker = 0; worker < live.size(); ++worker)
       EXPECT_EQ(as_size(live[worker]), held_by(schedule.workers[worker])) << scheme_text(each);
   }
@@ -432,8 +431,7 @@ TEST(ScheduleSearch, OrdersSeveralStagesOfAWorker) {
     shape.placement = placement;
     const SearchedSchedule found =
         search_schedule(shape, alike(8, 1, 1, 1), ideal_hardware(4), {.live = 8}, kShort);
-    validate(found.schedule);
-    EXPECT_LE(held_by(found.schedule), 8U);
+    EXPECT_LE(held_by(found.proved->schedule), 8U);
     EXPECT_GE(found.pace.seconds, found.bound.seconds);
     EXPECT_LE(found.pace.seconds, 1.2 * found.bound.seconds);
   }

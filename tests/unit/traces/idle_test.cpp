@@ -25,7 +25,7 @@ double part(const Idle& idle, Blame blame) {
 
 TEST(Idle, UntilTheFirstMessageIsTheOrdersAndThenTheLinks) {
   // Worker 0: [0, 2] forwards; its message arrives at 5.
-  const auto idle = idle_times(forwards(2, 1), {{{0, 2}}, {{5, 7}}});
+  const auto idle = idle_times(prove(forwards(2, 1)), {{{0, 2}}, {{5, 7}}});
   ASSERT_EQ(idle.size(), 2u);
   EXPECT_EQ(idle[0].worker, 0) << "it has nothing left to do from 2 to 7";
   EXPECT_EQ(idle[0].length(), 5);
@@ -43,17 +43,18 @@ TEST(Idle, IsAnsweredForInOneSentence) {
   // Two workers compute 2 of 7 s each. Of 10 s of waiting 7 are the order's and 3 the link's.
   const Schedule schedule = forwards(2, 1);
   const Spans spans{{{0, 2}}, {{5, 7}}};
-  EXPECT_EQ(timeline_answer(schedule, spans, false, MessagePath::HandedOver, 4),
+  EXPECT_EQ(timeline_answer(prove(schedule), spans, false, MessagePath::HandedOver, 4),
             "In short: workers computed 29 % of their time; of the time that they waited, 70 % is "
             "to be blamed on order; the run took 1.75 times as long as planned.\n");
-  EXPECT_NE(timeline_answer(schedule, spans, true, MessagePath::HandedOver, 4).find("take turns"),
-            std::string::npos);
+  EXPECT_NE(
+      timeline_answer(prove(schedule), spans, true, MessagePath::HandedOver, 4).find("take turns"),
+      std::string::npos);
 }
 
 /// Worker 0 computes 1, 1 and 4 s; the median is 1. Worker 1 has nothing between.
 TEST(Idle, WhileASenderTakesLongerThanItsMedianIsTheStragglers) {
   const Spans spans{{{0, 1}, {1, 2}, {2, 6}}, {{1, 2}, {2, 3}, {6, 7}}};
-  const auto idle = idle_times(forwards(2, 3), spans);
+  const auto idle = idle_times(prove(forwards(2, 3)), spans);
   ASSERT_EQ(idle.size(), 3u);
   const Idle& waits = idle[2];
   EXPECT_EQ(waits.worker, 1);
@@ -65,7 +66,7 @@ TEST(Idle, WhileASenderTakesLongerThanItsMedianIsTheStragglers) {
 
 TEST(Idle, WhileASenderEncodesIsTheCodecs) {
   const Spans spans{{{.begin = 0, .end = 6, .encoding = 4, .sending = 1}}, {{6.5, 8}}};
-  const auto idle = idle_times(forwards(2, 1), spans);
+  const auto idle = idle_times(prove(forwards(2, 1)), spans);
   const Idle& waits = idle.back();
   EXPECT_EQ(part(waits, Blame::Order), 1) << "it computes from 0 to 1";
   EXPECT_EQ(part(waits, Blame::Codec), 4) << "and encodes from 1 to 5";
@@ -76,7 +77,7 @@ TEST(Idle, WhileASenderEncodesIsTheCodecs) {
 /// Worker 2 waits for worker 1, which waits for a message of worker 0 that is 4 s on its way.
 TEST(Idle, OfAWaitForAWaitingWorkerIsBlamedOnWhatThatOneWaitsFor) {
   const Spans spans{{{0, 1}}, {{5, 6}}, {{6, 7}}};
-  const auto idle = idle_times(forwards(3, 1), spans);
+  const auto idle = idle_times(prove(forwards(3, 1)), spans);
   const Idle& waits = idle.back();
   EXPECT_EQ(waits.worker, 2);
   EXPECT_EQ(waits.sender, 1);
@@ -88,7 +89,7 @@ TEST(Idle, OfAWaitForAWaitingWorkerIsBlamedOnWhatThatOneWaitsFor) {
 TEST(Idle, OfASenderThatHasOtherActionsFirstIsTheOrders) {
   // Worker 0 performs both forwards before worker 1's first message would be needed at 2.
   const Spans spans{{{0, 1}, {1, 2}}, {{1, 1.5}, {2, 3}}};
-  const auto idle = idle_times(forwards(2, 2), spans);
+  const auto idle = idle_times(prove(forwards(2, 2)), spans);
   const Idle& waits = idle.back();
   EXPECT_EQ(waits.length(), 0.5);
   EXPECT_EQ(part(waits, Blame::Order), 0.5);
@@ -96,12 +97,12 @@ TEST(Idle, OfASenderThatHasOtherActionsFirstIsTheOrders) {
 
 /// Worker 0 stands still from 0 to 4, as where the system lets others run.
 TEST(Idle, WhileASenderRunsNothingIsOfOtherCauses) {
-  const auto idle = idle_times(forwards(2, 1), {{{4, 5}}, {{5, 6}}});
+  const auto idle = idle_times(prove(forwards(2, 1)), {{{4, 5}}, {{5, 6}}});
   const Idle& waits = idle.back();
   EXPECT_EQ(waits.length(), 5);
   EXPECT_EQ(part(waits, Blame::Order), 1);
   EXPECT_EQ(part(waits, Blame::Other), 4);
-  const MeasuredTimes times = measured_times(forwards(2, 1), {{{4, 5}}, {{5, 6}}});
+  const MeasuredTimes times = measured_times(prove(forwards(2, 1)), {{{4, 5}}, {{5, 6}}});
   EXPECT_EQ(times.workers[0].busy, 1);
   EXPECT_EQ(times.workers[0].other, 4);
   EXPECT_EQ(times.workers[0].waiting, 1);
@@ -110,7 +111,7 @@ TEST(Idle, WhileASenderRunsNothingIsOfOtherCauses) {
 
 TEST(Idle, BetweenTwoActionsOfOneWorkerIsItsOwn) {
   const Schedule schedule = pipeline_schedule({.minibatches = 1}, {});
-  EXPECT_TRUE(idle_times(schedule, {{{0, 1}, {1.5, 3}, {3.5, 4}}}).empty());
+  EXPECT_TRUE(idle_times(prove(schedule), {{{0, 1}, {1.5, 3}, {3.5, 4}}}).empty());
 }
 
 /// Two replicas of one stage: worker 0 reaches the reduction at 3, worker 1 at 7; the median of
@@ -119,12 +120,12 @@ TEST(Idle, BeforeAReductionLastsUntilTheLastReplicaReachesIt) {
   const Schedule schedule = pipeline_schedule({.replicas = 2, .minibatches = 1}, {});
   const Spans spans{{{0, 1}, {1, 3}, {3, 9}, {9, 10}}, {{0, 1}, {1, 7}, {7, 9}, {9, 10}}};
   ASSERT_EQ(schedule.workers[0][2].kind, ActionKind::Reduce);
-  const auto idle = idle_times(schedule, spans);
+  const auto idle = idle_times(prove(schedule), spans);
   ASSERT_EQ(idle.size(), 1u);
   EXPECT_EQ(idle[0].worker, 0);
   EXPECT_EQ(idle[0].sender, 1);
   EXPECT_EQ(idle[0].length(), 4) << "the sum itself, from 7 to 9, is work";
-  EXPECT_EQ(measured_times(schedule, spans).workers[0].busy, 6) << "10 s less the wait";
+  EXPECT_EQ(measured_times(prove(schedule), spans).workers[0].busy, 6) << "10 s less the wait";
   EXPECT_EQ(part(idle[0], Blame::Straggler), 2) << "the backward should have ended at 5";
   EXPECT_EQ(part(idle[0], Blame::Order), 2);
 }
@@ -136,16 +137,17 @@ TEST(Idle, PartsAddUpToItsLengthAndTheBubbleIsTheSimulators) {
   hardware.within.latency = 0.25;
   hardware.devices[2].slowdown = 1.5;
   hardware.jitter = 0.2;
-  const Simulation simulation = simulate(schedule, equal_costs(4), hardware, {.memory = false});
+  const Simulation simulation =
+      simulate(prove(schedule), equal_costs(4), hardware, {.memory = false});
   double sum = 0;
-  for (const Idle& idle : idle_times(schedule, simulation.spans)) {
+  for (const Idle& idle : idle_times(prove(schedule), simulation.spans)) {
     double parts = 0;
     for (const double each : idle.parts) parts += each;
     EXPECT_NEAR(parts, idle.length(), tolerance::kFewOperations * simulation.makespan);
     sum += idle.length();
   }
   EXPECT_NEAR(sum / (4 * simulation.makespan), simulation.bubble, tolerance::kFewOperations);
-  const MeasuredTimes times = measured_times(schedule, simulation.spans);
+  const MeasuredTimes times = measured_times(prove(schedule), simulation.spans);
   EXPECT_NEAR(times.bubble, simulation.bubble, tolerance::kFewOperations);
   for (const WorkerTime& worker : times.workers) {
     EXPECT_NEAR(worker.busy + worker.sending + worker.waiting + worker.other, times.makespan,
@@ -157,7 +159,7 @@ TEST(Idle, PartsAddUpToItsLengthAndTheBubbleIsTheSimulators) {
 
 TEST(MeasuredTimes, SayForWhomAWorkerWaitedLongest) {
   const Spans spans{{{0, 2}}, {{.begin = 5, .end = 7, .decoding = 0.5}}};
-  const MeasuredTimes times = measured_times(forwards(2, 1), spans);
+  const MeasuredTimes times = measured_times(prove(forwards(2, 1)), spans);
   EXPECT_EQ(times.makespan, 7);
   EXPECT_EQ(times.workers[0].busy, 2);
   EXPECT_EQ(times.workers[0].longest_for, -1);
@@ -171,7 +173,7 @@ TEST(MeasuredTimes, SayForWhomAWorkerWaitedLongest) {
 TEST(Planned, IsTheScheduleWithTheMediansAndFreeLinks) {
   // Medians 1 and 2 s: the plan is 1 + 2 + 2 + 2 s.
   const Spans spans{{{0, 1}, {1, 2}, {2, 6}}, {{4, 6}, {6, 8}, {9, 14}}};
-  EXPECT_EQ(planned(forwards(2, 3), spans).makespan, 7);
+  EXPECT_EQ(planned(prove(forwards(2, 3)), spans).makespan, 7);
 }
 
 TEST(Planned, OfASimulationWithoutLinksIsThatSimulation) {
@@ -179,8 +181,9 @@ TEST(Planned, OfASimulationWithoutLinksIsThatSimulation) {
       pipeline_schedule({.stages = 3, .microbatches = 4, .minibatches = 2}, {.flush = true});
   std::vector<StageCost> costs = equal_costs(3);
   costs[1].update = 0.5;
-  const Simulation simulation = simulate(schedule, costs, ideal_hardware(3), {.memory = false});
-  EXPECT_EQ(planned(schedule, simulation.spans).spans, simulation.spans);
+  const Simulation simulation =
+      simulate(prove(schedule), costs, ideal_hardware(3), {.memory = false});
+  EXPECT_EQ(planned(prove(schedule), simulation.spans).spans, simulation.spans);
 }
 
 }  // namespace

@@ -47,7 +47,8 @@ Schedule traced_schedule() {
 }
 
 Spans spans_of(const Schedule& schedule) {
-  return simulate(schedule, equal_costs(3, 0.001), ideal_hardware(4), {.memory = false}).spans;
+  return simulate(prove(schedule), equal_costs(3, 0.001), ideal_hardware(4), {.memory = false})
+      .spans;
 }
 
 TEST_F(TraceFile, ComesBackWithItsActionsAndTimes) {
@@ -55,11 +56,11 @@ TEST_F(TraceFile, ComesBackWithItsActionsAndTimes) {
   Spans spans = spans_of(schedule);
   spans[0][0].encoding = 0.0000125;
   spans[0][0].sending = 0.000000001;
-  const MeasuredTrace trace = read(render_measured_trace(schedule, spans, "threads"));
+  const MeasuredTrace trace = read(render_measured_trace(prove(schedule), spans, "threads"));
   EXPECT_FALSE(trace.in_turns);
-  EXPECT_EQ(trace.schedule.shape, schedule.shape);
-  EXPECT_EQ(trace.schedule.workers, schedule.workers);
-  EXPECT_EQ(trace.schedule.learns_from, schedule.learns_from);
+  EXPECT_EQ(trace.proved.schedule.shape, schedule.shape);
+  EXPECT_EQ(trace.proved.schedule.workers, schedule.workers);
+  EXPECT_EQ(trace.proved.schedule.learns_from, schedule.learns_from);
   constexpr double kRounding = 1.5e-9;  // begin and length are each rounded to 1 ns, half of it off
   for (std::size_t w = 0; w < spans.size(); ++w)
     for (std::size_t i = 0; i < spans[w].size(); ++i) {
@@ -68,23 +69,23 @@ TEST_F(TraceFile, ComesBackWithItsActionsAndTimes) {
       EXPECT_NEAR(trace.spans[w][i].encoding, spans[w][i].encoding, kRounding);
       EXPECT_NEAR(trace.spans[w][i].sending, spans[w][i].sending, kRounding);
     }
-  EXPECT_TRUE(read(render_measured_trace(schedule, spans, "serial")).in_turns);
+  EXPECT_TRUE(read(render_measured_trace(prove(schedule), spans, "serial")).in_turns);
 }
 
 TEST_F(TraceFile, ShowsWaitsForOtherWorkersAsSlices) {
   const Schedule schedule = evaluation_schedule({.stages = 2});
-  const std::string trace = render_measured_trace(schedule, {{{0, 2}}, {{3, 4}}}, "threads");
+  const std::string trace = render_measured_trace(prove(schedule), {{{0, 2}}, {{3, 4}}}, "threads");
   const std::string wait =
       R"({"name":"waits for worker 0","cat":"wait","ph":"X","dur":3000000,"pid":0,"tid":1,"ts":0})";
   EXPECT_NE(trace.find(wait), std::string::npos) << trace;
-  const std::string turns = render_measured_trace(schedule, {{{0, 2}}, {{3, 4}}}, "serial");
+  const std::string turns = render_measured_trace(prove(schedule), {{{0, 2}}, {{3, 4}}}, "serial");
   EXPECT_EQ(turns.find("waits"), std::string::npos) << "in turns nobody waits";
 }
 
 TEST_F(TraceFile, IsRefusedIfItWasNotMeasuredOrIsDamaged) {
   const Schedule schedule = traced_schedule();
-  EXPECT_NE(refusal(render_trace(schedule)).find("it was not measured"), std::string::npos);
-  std::string text = render_measured_trace(schedule, spans_of(schedule), "threads");
+  EXPECT_NE(refusal(render_trace(prove(schedule))).find("it was not measured"), std::string::npos);
+  std::string text = render_measured_trace(prove(schedule), spans_of(schedule), "threads");
   const auto without = [&](const std::string& part, const std::string& instead) {
     std::string damaged = text;
     damaged.replace(damaged.find(part), part.size(), instead);

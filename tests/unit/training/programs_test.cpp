@@ -45,11 +45,11 @@ TEST(Programs, OfASchemeThatRepeatsArePlannedOnceForEachLength) {
   CountedLaboratory counted("{scheme: {name: pipedream}, pipeline.stages: 4}");
   const Plan& plan = counted.laboratory.plan();
   Programs programs(plan);
-  EXPECT_EQ(&programs.of(0, plan.training.minibatches), &plan.training);
-  EXPECT_EQ(&programs.of(7, plan.training.minibatches), &plan.training);
+  EXPECT_EQ(&programs.of(0, plan.training.minibatches()), &plan.training);
+  EXPECT_EQ(&programs.of(7, plan.training.minibatches()), &plan.training);
   EXPECT_EQ(counted.planned, 0);
   const Program& part = programs.of(0, 2);
-  EXPECT_EQ(part.minibatches, 2);
+  EXPECT_EQ(part.minibatches(), 2);
   const int once = counted.planned;
   EXPECT_GT(once, 0);
   EXPECT_EQ(&programs.of(5, 2), &part);

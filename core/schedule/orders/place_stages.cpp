@@ -163,7 +163,7 @@ class Merge {
     own = turn(stage, own.position + 1);
   }
 
-  /// Appends the actions that can never start, so that validate() can say what is wrong with them.
+  /// Appends the actions that can never start, so that prove() can say what is wrong with them.
   void append_the_stuck(std::vector<std::vector<Action>>& result) {
     for (int stage = 0; stage < static_cast<int>(turns_.size()); ++stage)
       for (; turns_[as_size(stage)].next != nullptr; take(stage))

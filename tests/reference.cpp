@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tiers.py measures how long a processor needs to compile this and to run it, which says how fast it is.
+// tiers.py measures how long a processor needs to compile this and to run it, which says how fast
+// it is.
 #include <cstdio>
 #include <map>
 #include <regex>

@@ -96,7 +96,7 @@ class Completion(harness.EndToEnd):
         return done.stdout.split()
 
     def check_shell(self, shell, script):
-        self.assertEqual(["check", "compare", "completion"], sorted(self.offered(shell, script, "pipewright c")))
+        self.assertEqual(["check", "claims", "compare", "completion"], sorted(self.offered(shell, script, "pipewright c")))
         self.assertEqual(["--overwrite", "--out"], self.offered(shell, script, "pipewright run x.yaml --o"))
         self.assertEqual(["spectrain"], self.offered(shell, script, "pipewright describe scheme spec"))
         self.assertIn("run", self.offered(shell, script, "pipewright "))

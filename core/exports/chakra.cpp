@@ -67,11 +67,11 @@ std::int64_t microseconds(double seconds) {
 /// The nodes of a worker, written one after the other.
 class TraceWriter {
  public:
-  TraceWriter(const SimulatedSchedule& simulated, const PassSlots& slots, int worker)
+  TraceWriter(const SimulatedSchedule& simulated, int worker)
       : schedule_(simulated.proved.schedule),
         index_(simulated.proved.index),
         simulated_(simulated),
-        slots_(slots),
+        slots_(index_.slots()),
         worker_(worker) {
     std::string metadata;
     append_bytes_field(metadata, kVersion, "0.0.4");
@@ -231,8 +231,7 @@ class TraceWriter {
 
 }  // namespace
 
-ChakraTraces::ChakraTraces(const SimulatedSchedule& simulated)
-    : simulated_(simulated), slots_(simulated.proved.schedule) {
+ChakraTraces::ChakraTraces(const SimulatedSchedule& simulated) : simulated_(simulated) {
   if (has_host_copies(simulated.proved.schedule))
     throw Error(ErrorKind::Experiment,
                 "the schedule offloads activations, and no node of a Chakra trace stands for a "
@@ -240,7 +239,7 @@ ChakraTraces::ChakraTraces(const SimulatedSchedule& simulated)
 }
 
 std::string ChakraTraces::of_worker(int worker) const {
-  return TraceWriter(simulated_, slots_, worker).write();
+  return TraceWriter(simulated_, worker).write();
 }
 
 std::string chakra_groups(const Schedule& schedule) {

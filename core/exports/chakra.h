@@ -17,7 +17,6 @@
 #include <string>
 
 #include "core/cost/cost.h"
-#include "core/schedule/pass_slots.h"
 #include "core/schedule/prove.h"
 #include "core/simulation/hardware.h"
 #include "core/simulation/simulate.h"
@@ -44,7 +43,6 @@ class ChakraTraces {
 
  private:
   SimulatedSchedule simulated_;
-  PassSlots slots_;
 };
 
 /// The groups of workers whose gradients are summed, as ASTRA-sim reads them: {"1": [0, 2], …},

@@ -15,64 +15,32 @@ bool is_fused_pair(const std::vector<Action>& actions, std::size_t index) {
 }
 
 PassIndex::PassIndex(const Schedule& schedule)
-    : shape_(schedule.shape), site_of_loss_(as_size(shape_.stages), -1) {
-  bool split = false;
-  for_each_action(schedule, [&](ActionPlace, const Action& action) {
-    const bool weight = action.kind == ActionKind::BackwardWeight;
-    split = split || weight;
-    if ((weight || is_backward(action.kind)) && site_of_loss_[as_size(action.loss)] < 0)
-      site_of_loss_[as_size(action.loss)] = sites_++;
-  });
-  const std::size_t passes = as_size(shape_.minibatches) * as_size(shape_.microbatches) *
-                             as_size(shape_.replicas) * as_size(shape_.stages);
-  forward_.assign(passes, kNowhere);
-  head_.assign(schedule.auxiliary.empty() ? 0 : passes, kNowhere);
-  backward_.assign(passes * as_size(sites_), kNowhere);
-  if (split) weight_ = backward_;
+    : slots_(schedule),
+      stages_(schedule.shape.stages),
+      forward_(slots_.forwards(), kNowhere),
+      backward_(slots_.backwards(), kNowhere) {
+  if (!schedule.auxiliary.empty()) head_ = forward_;
+  if (any_action(schedule, [](const Action& a) { return a.kind == ActionKind::BackwardWeight; }))
+    weight_ = backward_;
   for_each_action(schedule, [&](ActionPlace place, const Action& action) {
-    const std::size_t at = slot(action, action.stage);
-    if (action.kind == ActionKind::Forward) forward_[at] = place;
-    if (action.kind == ActionKind::Head && !head_.empty()) head_[at] = place;
-    if (is_backward(action.kind)) backward_[slot_of_loss(action, action.stage)] = place;
+    if (action.kind == ActionKind::Forward) forward_[slots_.forward(action, action.stage)] = place;
+    if (action.kind == ActionKind::Head && !head_.empty())
+      head_[slots_.forward(action, action.stage)] = place;
+    if (is_backward(action.kind)) backward_[slots_.backward(action, action.stage)] = place;
     if (action.kind == ActionKind::BackwardWeight)
-      weight_[slot_of_loss(action, action.stage)] = place;
+      weight_[slots_.backward(action, action.stage)] = place;
   });
-}
-
-std::size_t PassIndex::slot(const Action& like, int stage) const {
-  const std::size_t micro =
-      as_size(like.minibatch) * as_size(shape_.microbatches) + as_size(like.microbatch);
-  return (micro * as_size(shape_.replicas) + as_size(like.replica)) * as_size(shape_.stages) +
-         as_size(stage);
-}
-
-ActionPlace PassIndex::like_at(const std::vector<ActionPlace>& places, const Action& like) const {
-  return places.empty() ? kNowhere : places[slot(like, like.stage)];
-}
-
-std::size_t PassIndex::slot_of_loss(const Action& like, int stage) const {
-  return slot(like, stage) * as_size(sites_) + as_size(site_of_loss_[as_size(like.loss)]);
-}
-
-ActionPlace PassIndex::backward(const Action& like, int stage) const {
-  if (site_of_loss_[as_size(like.loss)] < 0) return kNowhere;
-  return backward_[slot_of_loss(like, stage)];
-}
-
-ActionPlace PassIndex::weight_backward(const Action& like) const {
-  if (weight_.empty() || site_of_loss_[as_size(like.loss)] < 0) return kNowhere;
-  return weight_[slot_of_loss(like, like.stage)];
 }
 
 ActionPlace PassIndex::input_of(const Action& action) const {
   switch (facts_of(action.kind).input) {
     case ActionInput::None: return kNowhere;
     case ActionInput::ForwardBefore:
-      return action.stage == 0 ? kNowhere : forward_[slot(action, action.stage - 1)];
+      return action.stage == 0 ? kNowhere : at(forward_, slots_.forward(action, action.stage - 1));
     case ActionInput::OwnForward: return forward(action);
     case ActionInput::GradientBehind:
       if (action.loss != action.stage) return backward(action, action.stage + 1);
-      return action.stage == shape_.stages - 1 ? forward(action) : head(action);
+      return action.stage == stages_ - 1 ? forward(action) : head(action);
     case ActionInput::FirstHalf: return backward(action, action.stage);
   }
   return kNowhere;

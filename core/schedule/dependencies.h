@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/schedule/action_place.h"
+#include "core/schedule/pass_slots.h"
 #include "core/schedule/schedule.h"
 
 namespace pipewright {
@@ -27,14 +28,22 @@ class PassIndex {
   PassIndex() = default;  ///< of a schedule without passes
   explicit PassIndex(const Schedule& schedule);
 
-  /// The Forward or Head of like's stage, replica and micro-batch; kNowhere if it is missing.
-  ActionPlace forward(const Action& like) const { return like_at(forward_, like); }
-  ActionPlace head(const Action& like) const { return like_at(head_, like); }
-  /// The Backward or BackwardInput of `like.loss` at `stage`, for like's replica and micro-batch.
-  ActionPlace backward(const Action& like, int stage) const;
+  /// The numbers of the passes, in which arrays of them are indexed.
+  const PassSlots& slots() const { return slots_; }
 
+  /// The Forward or Head of like's stage, replica and micro-batch; kNowhere if it is missing.
+  ActionPlace forward(const Action& like) const {
+    return at(forward_, slots_.forward(like, like.stage));
+  }
+  ActionPlace head(const Action& like) const { return at(head_, slots_.forward(like, like.stage)); }
+  /// The Backward or BackwardInput of `like.loss` at `stage`, for like's replica and micro-batch.
+  ActionPlace backward(const Action& like, int stage) const {
+    return at(backward_, slots_.backward(like, stage));
+  }
   /// The BackwardWeight that ends the split backward of `like.loss` at like's stage.
-  ActionPlace weight_backward(const Action& like) const;
+  ActionPlace weight_backward(const Action& like) const {
+    return at(weight_, slots_.backward(like, like.stage));
+  }
 
   /// The pass that makes the input of this action (see ActionInput); kNowhere if the action needs
   /// none or that pass is missing.
@@ -43,16 +52,14 @@ class PassIndex {
   ActionPlace consumer_of(const Action& backward) const;
 
  private:
-  std::size_t slot(const Action& like, int stage) const;
-  /// The index of like's loss in `backward_` and `weight_`. Some backward must name this loss.
-  std::size_t slot_of_loss(const Action& like, int stage) const;
-  ActionPlace like_at(const std::vector<ActionPlace>& places, const Action& like) const;
+  static ActionPlace at(const std::vector<ActionPlace>& places, std::size_t slot) {
+    return slot < places.size() ? places[slot] : kNowhere;
+  }
 
-  PipelineShape shape_;
-  int sites_ = 0;
-  std::vector<int> site_of_loss_;  ///< loss → dense index, −1 when no backward names it
-  std::vector<ActionPlace> forward_, head_, backward_;
-  std::vector<ActionPlace> weight_;  ///< empty when no backward is split
+  PassSlots slots_;
+  int stages_ = 0;
+  std::vector<ActionPlace> forward_, backward_;
+  std::vector<ActionPlace> head_, weight_;  ///< empty without auxiliary heads, or halves
 };
 
 /// The first action that comes too early for its slice (PipelineShape::slices); kNowhere if all are

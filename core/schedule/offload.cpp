@@ -12,7 +12,6 @@
 #include "core/base/as_size.h"
 #include "core/base/text.h"
 #include "core/schedule/invalid_schedule.h"
-#include "core/schedule/pass_slots.h"
 
 namespace pipewright {
 namespace {
@@ -94,8 +93,8 @@ Action copy_of(const Places::Copy& copy, int last_stage) {
 /// Follows where what each forward keeps is.
 class OffloadCheck {
  public:
-  explicit OffloadCheck(const Schedule& schedule)
-      : schedule_(schedule), slots_(schedule), kept_(slots_.forwards()) {}
+  OffloadCheck(const Schedule& schedule, const PassIndex& index)
+      : schedule_(schedule), slots_(index.slots()), kept_(slots_.forwards()) {}
 
   void run() {
     for_each_action(schedule_, [&](ActionPlace place, const Action& a) { step(place, a); });
@@ -143,7 +142,7 @@ class OffloadCheck {
   }
 
   const Schedule& schedule_;
-  const PassSlots slots_;
+  const PassSlots& slots_;
   std::vector<Kept> kept_;  ///< by PassSlots::forward()
 };
 
@@ -184,8 +183,8 @@ void check_copies_of_slices(const Schedule& schedule, const PassIndex&) {
   });
 }
 
-void check_host_copies(const Schedule& schedule, const PassIndex&) {
-  if (has_host_copies(schedule)) OffloadCheck(schedule).run();
+void check_host_copies(const Schedule& schedule, const PassIndex& index) {
+  if (has_host_copies(schedule)) OffloadCheck(schedule, index).run();
 }
 
 }  // namespace pipewright

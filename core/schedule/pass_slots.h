@@ -17,6 +17,7 @@ class PassSlots {
  public:
   inline static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
+  PassSlots() = default;
   /// The ranges of the schedule's numbers must have been checked.
   explicit PassSlots(const Schedule& schedule);
 
@@ -40,9 +41,9 @@ class PassSlots {
            as_size(like.replica);
   }
 
-  std::size_t stages_, replicas_, microbatches_;
-  std::size_t passes_;  ///< micro-batches of all mini-batches and replicas
-  std::size_t forwards_;
+  std::size_t stages_ = 0, replicas_ = 0, microbatches_ = 0;
+  std::size_t passes_ = 0;  ///< micro-batches of all mini-batches and replicas
+  std::size_t forwards_ = 0;
   int columns_ = 0;
   std::vector<std::int32_t> columns_of_;  ///< [stage][loss] → column; −1: no such backward
 };

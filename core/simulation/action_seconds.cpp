@@ -9,17 +9,21 @@
 
 namespace pipewright {
 
-ActionSeconds::ActionSeconds(const ProvedSchedule& proved, const PassSlots& slots,
-                             std::span<const StageCost> costs, const Hardware& hardware)
+ActionSeconds::ActionSeconds(const ProvedSchedule& proved, std::span<const StageCost> costs,
+                             const Hardware& hardware)
     : schedule_(proved.schedule),
-      slots_(slots),
+      slots_(proved.index.slots()),
       costs_(costs),
       versions_(proved.versions),
       hardware_(hardware),
       seconds_(costs.size()) {
-  for (std::size_t stage = 0; stage < costs_.size(); ++stage)
+  for (std::size_t stage = 0; stage < costs_.size(); ++stage) {
+    const StageCost& cost = costs_[stage];
     for (std::size_t kind = 0; kind < kKinds; ++kind)
-      seconds_[stage][kind] = seconds_of(costs_[stage], static_cast<ActionKind>(kind));
+      seconds_[stage][kind] = seconds_of(cost, static_cast<ActionKind>(kind));
+    versions_cost_.push_back(cost.new_version > 0 || cost.prediction > 0 ||
+                             cost.fused_prediction.value_or(0) > 0);
+  }
   for (std::size_t worker = 0; worker < schedule_.workers.size(); ++worker)
     factors_.push_back(hardware_.time_factor(static_cast<int>(worker)));
 }
@@ -68,8 +72,10 @@ double ActionSeconds::on_device(int worker, std::size_t position, double seconds
 /// Seconds that an action spends on versions of the weights besides its own work.
 double ActionSeconds::of_versions(int worker, std::size_t position) const {
   const auto& actions = schedule_.workers[as_size(worker)];
+  const std::size_t stage = as_size(actions[position].stage);
+  if (!versions_cost_[stage]) return 0;
   const std::vector<ActionWeights>& weights = versions_.workers[as_size(worker)];
-  const StageCost& cost = costs_[as_size(actions[position].stage)];
+  const StageCost& cost = costs_[stage];
   if (actions[position].kind == ActionKind::Update)
     return (weights[position].in_place ? 0 : cost.new_version) +
            (update_predicts(worker, position) ? *cost.fused_prediction : 0);

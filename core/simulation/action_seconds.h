@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/cost/cost.h"
-#include "core/schedule/pass_slots.h"
 #include "core/schedule/prove.h"
 #include "core/simulation/hardware.h"
 
@@ -18,8 +17,8 @@ namespace pipewright {
 /// which actions make a prediction, and which updates a new version.
 class ActionSeconds {
  public:
-  ActionSeconds(const ProvedSchedule& proved, const PassSlots& slots,
-                std::span<const StageCost> costs, const Hardware& hardware);
+  ActionSeconds(const ProvedSchedule& proved, std::span<const StageCost> costs,
+                const Hardware& hardware);
 
   /// Of the action at this position of a worker, by itself, with its work on versions of weights.
   double of_action(int worker, std::size_t position) const;
@@ -44,6 +43,7 @@ class ActionSeconds {
   const Versions& versions_;
   const Hardware& hardware_;
   std::vector<std::array<double, kKinds>> seconds_;  ///< [stage][kind], as in the profile
+  std::vector<bool> versions_cost_;                  ///< [stage]: whether versions take time
   std::vector<double> factors_;                      ///< per worker
 };
 

@@ -18,13 +18,13 @@ void need_speed_of_host_copies(const Schedule& schedule, const Hardware& hardwar
                      "3.0 with 16 lanes"));
 }
 
-HostLinks::HostLinks(const Schedule& schedule, const PassSlots& slots,
-                     std::span<const StageCost> costs, const Hardware& hardware)
-    : slots_(slots),
+HostLinks::HostLinks(const ProvedSchedule& proved, std::span<const StageCost> costs,
+                     const Hardware& hardware)
+    : slots_(proved.index.slots()),
       costs_(costs),
       hardware_(hardware),
-      free_(schedule.workers.size()),
-      on_device_(slots.forwards(), 0) {}
+      free_(proved.schedule.workers.size()),
+      on_device_(slots_.forwards(), 0) {}
 
 Span HostLinks::copy(int worker, const Action& action, double time, HostCopies& report) {
   const bool away = action.kind == ActionKind::Offload;

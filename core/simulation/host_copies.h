@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "core/cost/cost.h"
-#include "core/schedule/pass_slots.h"
-#include "core/schedule/schedule.h"
+#include "core/schedule/prove.h"
 #include "core/simulation/hardware.h"
 #include "core/simulation/simulate.h"
 #include "core/simulation/span.h"
@@ -22,7 +21,7 @@ void need_speed_of_host_copies(const Schedule& schedule, const Hardware& hardwar
 /// The way of each worker to its host's memory, and back. It keeps references.
 class HostLinks {
  public:
-  HostLinks(const Schedule& schedule, const PassSlots& slots, std::span<const StageCost> costs,
+  HostLinks(const ProvedSchedule& proved, std::span<const StageCost> costs,
             const Hardware& hardware);
 
   /// Begins an offload or a fetch to which a worker comes at that time. Returns its span.

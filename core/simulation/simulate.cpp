@@ -54,10 +54,9 @@ Simulation simulate(const ProvedSchedule& proved, std::span<const StageCost> cos
                                               "; raise hosts or devices.count"));
   need_speed_of_host_copies(schedule, hardware);
   Simulation simulation;
-  const PassSlots slots(schedule);
-  ClockTimes times = run_clock(proved, slots, costs, hardware, simulation);
+  ClockTimes times = run_clock(proved, costs, hardware, simulation);
   if (!std::isfinite(simulation.makespan)) refuse_endless(simulation, hardware);
-  if (options.memory) count_memory(proved, slots, costs, times, options, simulation);
+  if (options.memory) count_memory(proved, costs, times, options, simulation);
   simulation.spans = std::move(times.spans);
   return simulation;
 }

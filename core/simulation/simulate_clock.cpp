@@ -51,23 +51,23 @@ struct Meeting {
 
 class Clock {
  public:
-  Clock(const ProvedSchedule& proved, const PassSlots& slots, std::span<const StageCost> costs,
-        const Hardware& hardware, Simulation& simulation)
+  Clock(const ProvedSchedule& proved, std::span<const StageCost> costs, const Hardware& hardware,
+        Simulation& simulation)
       : schedule_(proved.schedule),
         index_(proved.index),
         shape_(schedule_.shape),
-        slots_(slots),
+        slots_(proved.index.slots()),
         costs_(costs),
-        seconds_(proved, slots, costs, hardware),
+        seconds_(proved, costs, hardware),
         hardware_(hardware),
         network_(hardware),
-        host_(schedule_, slots, costs, hardware),
+        host_(proved, costs, hardware),
         result_(simulation),
         workers_(schedule_.workers.size()),
         edges_(2 * as_size(shape_.stages) * as_size(shape_.replicas)),
         meetings_(shape_.replicas > 1 ? as_size(shape_.stages) : 0) {
-    times_.forward_arrivals.assign(slots.forwards(), kNotYet);
-    times_.backward_arrivals.assign(slots.backwards(), kNotYet);
+    times_.forward_arrivals.assign(slots_.forwards(), kNotYet);
+    times_.backward_arrivals.assign(slots_.backwards(), kNotYet);
     for (const auto& worker : schedule_.workers) times_.spans.emplace_back(worker.size());
     result_.workers.resize(schedule_.workers.size());
     result_.minibatch_ends.assign(as_size(shape_.minibatches), 0);
@@ -489,10 +489,9 @@ InputSource input_source(const Action& action) {
   return {};
 }
 
-ClockTimes run_clock(const ProvedSchedule& proved, const PassSlots& slots,
-                     std::span<const StageCost> costs, const Hardware& hardware,
-                     Simulation& simulation) {
-  return Clock(proved, slots, costs, hardware, simulation).run();
+ClockTimes run_clock(const ProvedSchedule& proved, std::span<const StageCost> costs,
+                     const Hardware& hardware, Simulation& simulation) {
+  return Clock(proved, costs, hardware, simulation).run();
 }
 
 }  // namespace pipewright

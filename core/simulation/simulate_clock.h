@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/cost/cost.h"
-#include "core/schedule/pass_slots.h"
 #include "core/simulation/hardware.h"
 #include "core/simulation/simulate.h"
 
@@ -24,9 +23,8 @@ struct ClockTimes {
 
 /// Runs the clock, and fills in makespan, times of workers, links, buses and mini-batches of
 /// `simulation`.
-ClockTimes run_clock(const ProvedSchedule& proved, const PassSlots& slots,
-                     std::span<const StageCost> costs, const Hardware& hardware,
-                     Simulation& simulation);
+ClockTimes run_clock(const ProvedSchedule& proved, std::span<const StageCost> costs,
+                     const Hardware& hardware, Simulation& simulation);
 
 /// Where an action's input comes from: the same micro-batch of another stage.
 struct InputSource {

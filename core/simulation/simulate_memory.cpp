@@ -29,12 +29,12 @@ struct Change {
 /// Counts the memory of one worker.
 class Memory {
  public:
-  Memory(const Schedule& schedule, const PassSlots& slots, std::span<const StageCost> costs,
-         const ClockTimes& times, const SimulationOptions& options,
-         std::vector<std::int32_t>& last_use, std::vector<bool>& recomputed, WorkerReport& report)
-      : schedule_(schedule),
-        shape_(schedule.shape),
-        slots_(slots),
+  Memory(const ProvedSchedule& proved, std::span<const StageCost> costs, const ClockTimes& times,
+         const SimulationOptions& options, std::vector<std::int32_t>& last_use,
+         std::vector<bool>& recomputed, WorkerReport& report)
+      : schedule_(proved.schedule),
+        shape_(schedule_.shape),
+        slots_(proved.index.slots()),
         costs_(costs),
         times_(times),
         options_(options),
@@ -257,14 +257,15 @@ class Memory {
 
 }  // namespace
 
-void count_memory(const ProvedSchedule& proved, const PassSlots& slots,
-                  std::span<const StageCost> costs, const ClockTimes& times,
-                  const SimulationOptions& options, Simulation& simulation) {
+void count_memory(const ProvedSchedule& proved, std::span<const StageCost> costs,
+                  const ClockTimes& times, const SimulationOptions& options,
+                  Simulation& simulation) {
   const Schedule& schedule = proved.schedule;
-  std::vector<std::int32_t> last_use(slots.forwards(), kNever);
-  std::vector<bool> recomputed(slots.forwards(), false);
+  const std::size_t forwards = proved.index.slots().forwards();
+  std::vector<std::int32_t> last_use(forwards, kNever);
+  std::vector<bool> recomputed(forwards, false);
   for (std::size_t w = 0; w < schedule.workers.size(); ++w)
-    Memory(schedule, slots, costs, times, options, last_use, recomputed, simulation.workers[w])
+    Memory(proved, costs, times, options, last_use, recomputed, simulation.workers[w])
         .walk(schedule.workers[w], times.spans[w], proved.versions.workers[w]);
 }
 

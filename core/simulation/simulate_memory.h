@@ -10,8 +10,8 @@
 namespace pipewright {
 
 /// Fills in the memory of `simulation.workers`.
-void count_memory(const ProvedSchedule& proved, const PassSlots& slots,
-                  std::span<const StageCost> costs, const ClockTimes& times,
-                  const SimulationOptions& options, Simulation& simulation);
+void count_memory(const ProvedSchedule& proved, std::span<const StageCost> costs,
+                  const ClockTimes& times, const SimulationOptions& options,
+                  Simulation& simulation);
 
 }  // namespace pipewright

@@ -11,7 +11,6 @@
 #include "core/base/wording.h"
 #include "core/schedule/execution_order.h"
 #include "core/schedule/invalid_schedule.h"
-#include "core/schedule/pass_slots.h"
 
 namespace pipewright {
 namespace {
@@ -23,7 +22,7 @@ bool learns(const Schedule& schedule, const Action& backward) {
 /// The passes and host copies that have been seen.
 class Seen {
  public:
-  explicit Seen(const Schedule& schedule) : slots_(schedule) {}
+  explicit Seen(const PassIndex& index) : slots_(index.slots()) {}
 
   /// Returns false if it was there already.
   bool insert(const Action& action) {
@@ -50,7 +49,7 @@ class Seen {
                                             : slots_.forward(action, action.stage);
   }
 
-  PassSlots slots_;
+  const PassSlots& slots_;
   std::array<std::vector<bool>, kActionKinds.size()> there_;
 };
 
@@ -109,9 +108,9 @@ void need_all(const Schedule& schedule, Action pass, const Seen& seen) {
 
 }  // namespace
 
-void check_complete(const Schedule& schedule, const PassIndex&) {
+void check_complete(const Schedule& schedule, const PassIndex& index) {
   const PipelineShape& shape = schedule.shape;
-  Seen seen(schedule);
+  Seen seen(index);
   for_each_action(schedule, [&](ActionPlace place, const Action& a) {
     if (a.kind != ActionKind::Forward && !shape.training)
       refuse(schedule, place, "has no place in an evaluation, which consists of forwards only");
@@ -163,10 +162,10 @@ void check_slices(const Schedule& schedule, const PassIndex& index) {
              : "comes before the backward of the slice behind it, which gives its keys a gradient");
 }
 
-void check_recomputations(const Schedule& schedule, const PassIndex&) {
+void check_recomputations(const Schedule& schedule, const PassIndex& index) {
   const auto recomputes = [](const Action& a) { return a.kind == ActionKind::Recompute; };
   if (!any_action(schedule, recomputes)) return;
-  const PassSlots slots(schedule);
+  const PassSlots& slots = index.slots();
   std::vector<bool> begun(slots.forwards(), false);  // whether a backward of each forward has begun
   for_each_action(schedule, [&](ActionPlace place, const Action& a) {
     if (is_backward(a.kind)) begun[slots.forward(a, a.stage)] = true;

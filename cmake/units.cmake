@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# Unity builds: files of a folder are compiled as one unit, so that their headers are read once. The whole program then
+# Unity builds: files of a room are compiled as one unit, so that their headers are read once. The whole program then
 # compiles in a third of the time.
 #
-# Which unit a file belongs to depends on its name alone, and on the number of units of its folder, which doubles when
-# they would have more than twelve files on average. So a new file recompiles its unit and not those of its neighbours.
+# Which unit a file belongs to depends on its name alone, and on the number of units of its room, which doubles when
+# they would have more than 24 files on average (12 for tests). So a new file recompiles its unit and not those of its neighbours.
 # A unit includes by paths from the root of the repository, so that ccache knows it again in another clone.
 #
-# Names in anonymous namespaces are therefore unique per folder.
+# Names in anonymous namespaces are therefore unique per room: a folder of core or of tests/unit with the folders in it,
+# or any other folder.
 include_guard()
 
 # Replaces the sources of a target by units in the build folder. Files that have options of their own, or that do not
@@ -27,7 +28,10 @@ function(pipewright_compile_together target)
     endif()
     cmake_path(ABSOLUTE_PATH file)
     cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
-    cmake_path(GET file PARENT_PATH folder)
+    string(REGEX MATCH "^(core|tests/unit)/[^/]+" folder ${file})
+    if(NOT folder)
+      cmake_path(GET file PARENT_PATH folder)
+    endif()
     list(APPEND folders ${folder})
     list(APPEND files_of_${folder} ${file})
   endforeach()
@@ -36,7 +40,11 @@ function(pipewright_compile_together target)
   foreach(folder ${folders})
     list(LENGTH files_of_${folder} count)
     set(groups 1)
-    while(count GREATER 12)
+    set(most 24)
+    if(folder MATCHES "^tests/")
+      set(most 12)  # many tests have helpers of the same names
+    endif()
+    while(count GREATER most)
       math(EXPR groups "${groups} * 2")
       math(EXPR count "${count} / 2")
     endwhile()
@@ -54,6 +62,9 @@ function(pipewright_compile_together target)
         file(CONFIGURE OUTPUT ${file} @ONLY CONTENT
           "#pragma GCC diagnostic ignored \"-Wshadow\"  // a local of one file may have the name of a helper of another\n${text_of_${unit}_${group}}")
         list(APPEND units ${file})
+        if(folder IN_LIST PIPEWRIGHT_WITHOUT_LOOPS)
+          set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Og>")
+        endif()
       endif()
     endforeach()
   endforeach()

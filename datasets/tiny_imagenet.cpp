@@ -17,12 +17,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kSide = 64;
-constexpr std::uint64_t kLargestImage = 1 << 20, kLargestList = 1 << 22;
+constexpr std::uint64_t kLargestImage = 1 << 20, kLargestNameList = 1 << 22;
 constexpr std::uint64_t kLargestSet = std::uint64_t{4} << 30;
 constexpr std::string_view kClasses = "wnids.txt", kAnnotations = "val/val_annotations.txt";
 
 std::uint64_t wanted(const std::string& name) {
-  if (name == kClasses || name == kAnnotations) return kLargestList;
+  if (name == kClasses || name == kAnnotations) return kLargestNameList;
   const bool of_a_split = name.starts_with("train/") || name.starts_with("val/images/");
   return of_a_split && is_image_name(fs::path(name).filename().string()) ? kLargestImage : 0;
 }

@@ -10,14 +10,14 @@
 namespace pipewright {
 namespace {
 
-constexpr double kLargestHalf = 65504;
+constexpr double kLargestOfHalf = 65504;
 
 at::Tensor index_of(const std::vector<std::int64_t>& places, at::Device device) {
   return upload(at::tensor(places, at::kLong), device);
 }
 
 at::Tensor narrowed(const at::Tensor& x, at::ScalarType type) {
-  return type == at::kHalf ? x.clamp(-kLargestHalf, kLargestHalf).to(type) : x;
+  return type == at::kHalf ? x.clamp(-kLargestOfHalf, kLargestHalf).to(type) : x;
 }
 
 const at::Tensor& find(const NamedTensors& state, const std::string& name) {

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kMostEpochs = 1e15;  // larger numbers and NaN are not epochs
+constexpr double kLastEpoch = 1e15;  // larger numbers and NaN are not epochs
 
 using Names = std::vector<std::string>;
 
@@ -133,7 +133,7 @@ class RunRows {
 
  private:
   void add_epoch(const RunRecord& run, const std::string& folder, const std::vector<double>& row) {
-    if (!(std::abs(row[0]) < kMostEpochs)) return;
+    if (!(std::abs(row[0]) < kLastEpoch)) return;
     for (std::size_t c = 1; c < row.size(); ++c)  // the first column is the epoch
       if (!std::isnan(row[c]))
         epochs_.bind(folder)

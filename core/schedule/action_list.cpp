@@ -20,7 +20,7 @@ constexpr int kMostStages = 4096;
 constexpr int kMostWorkers = 1 << 16;
 constexpr int kMostBatches = 1 << 20;  // mini-batches, and micro-batches of one
 constexpr int kMostSteps = 1 << 20;    // that weights are predicted ahead or lie back
-constexpr std::size_t kMostActions = std::size_t{1} << 22;
+constexpr std::size_t kMostActionsInAFile = std::size_t{1} << 22;
 
 constexpr std::array<std::string_view, 4> kRuleNames{"optimizer", "lookahead", "geometric",
                                                      "drift"};  // as PredictionRule::Kind
@@ -214,8 +214,8 @@ class Reader {
   }
 
   void add(const Action& action, int worker) {
-    if (++actions_ > kMostActions)
-      fail(1, concat("the file has more than ", kMostActions, " actions"));
+    if (++actions_ > kMostActionsInAFile)
+      fail(1, concat("the file has more than ", kMostActionsInAFile, " actions"));
     const auto [home, fresh] = homes_.try_emplace({action.replica, action.stage}, worker);
     if (home->second != worker)
       fail(1, concat("stage ", action.stage, " of replica ", action.replica, " is on worker ",

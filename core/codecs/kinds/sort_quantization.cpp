@@ -30,7 +30,7 @@ std::span<const float> values_of(const at::Tensor& x) {
   return {x.const_data_ptr<float>(), static_cast<std::size_t>(x.numel())};
 }
 
-std::span<const std::byte> bytes_of(const at::Tensor& payload) {
+std::span<const std::byte> payload_bytes(const at::Tensor& payload) {
   return {static_cast<const std::byte*>(payload.const_data_ptr()), payload.nbytes()};
 }
 std::span<std::byte> bytes_to(const at::Tensor& payload) {
@@ -60,7 +60,7 @@ class SortCoder : public Coder {
     check(payload, n);
     const at::Tensor x = at::empty(sizes, at::TensorOptions(at::kFloat).device(payload.device()));
     if (payload.is_cpu())
-      decode_quantized(bytes_of(payload), values_to(x), on_threads);
+      decode_quantized(payload_bytes(payload), values_to(x), on_threads);
     else
       decode_on_device(settings_, payload, x);
     return x;
@@ -75,7 +75,7 @@ class SortCoder : public Coder {
     if (payload.numel() != settings_.payload_bytes(n) && !payload.is_cpu())
       throw Error(ErrorKind::Data, concat("a message of sort_quantization has ", payload.numel(),
                                           " bytes for ", n, " values"));
-    if (payload.is_cpu()) check(read_quantized(bytes_of(payload), n), n);
+    if (payload.is_cpu()) check(read_quantized(payload_bytes(payload), n), n);
   }
 
  private:
@@ -122,12 +122,12 @@ class SortCoderWithoutZeros final : public SortCoder {
       throw Error(ErrorKind::Data, concat("a message of sort_quantization has ", payload.numel(),
                                           " bytes for ", n, " values and their zeros"));
     const at::Tensor map = payload.narrow(0, 0, before);
-    const std::int64_t count = others_of(bytes_of(map.cpu()), n);
+    const std::int64_t count = others_of(payload_bytes(map.cpu()), n);
     const at::Tensor others =
         SortCoder::decode(payload.narrow(0, before, payload.numel() - before), {count}, call);
     const at::Tensor x = at::empty(sizes, others.options());
     if (payload.is_cpu())
-      put_zeros_in(bytes_of(map), values_of(others), values_to(x));
+      put_zeros_in(payload_bytes(map), values_of(others), values_to(x));
     else if (n > 0)
       x.zero_().masked_scatter_(nonzeros_of(map, n).view(sizes), others);
     return x;

@@ -58,44 +58,62 @@ TEST(ScheduleDifference, NamesDoNotHideThatTheSameWeightsAreNamedOtherwise) {
   EXPECT_FALSE(schedule_differences(prove(one_stage(2)), prove(other))[0].first);
 }
 
-TEST(ScheduleDifference, TheModelsOwnLossIsTheSameInAnyNumberOfStages) {
-  Schedule longer = one_stage(2);
-  longer.shape.stages = 2;
-  longer.shape.placement = {0, 1};
-  longer.learns_from = {{1}, {1}};
-  for (Action& action : longer.workers[0]) action.loss = 1;
-  longer.workers.emplace_back();
-  EXPECT_EQ(schedule_differences(prove(one_stage(2)), prove(longer))[0].same, 6u);
+/// That of two stages on a worker each, which learn from the last one's loss.
+Schedule two_stages(int minibatches) {
+  Schedule schedule = one_stage(minibatches);
+  schedule.shape.stages = 2;
+  schedule.shape.placement = {0, 1};
+  schedule.learns_from = {{1}, {1}};
+  for (Action& action : schedule.workers[0])
+    if (action.kind == ActionKind::Backward) action.loss = 1;
+  schedule.workers.push_back(schedule.workers[0]);
+  for (Action& action : schedule.workers[1]) action.stage = 1;
+  return schedule;
 }
 
-TEST(ScheduleDifference, OfActionsWithEqualNamesItSaysWhatDiffers) {
-  const auto with = [](double scale, int loss) {
-    Schedule schedule = one_stage(1);
-    schedule.shape.stages = 2;
-    schedule.learns_from = {{0, 1}, {1}};
-    schedule.workers[0][1].loss = loss;
-    schedule.workers[0][1].scale = scale;
-    return schedule;
-  };
-  const WorkerDifference scales =
-      schedule_differences(prove(with(1, 1)), prove(with(0.5, 1))).at(0);
+TEST(ScheduleDifference, TheModelsOwnLossIsTheSameInAnyNumberOfStages) {
+  EXPECT_EQ(schedule_differences(prove(one_stage(2)), prove(two_stages(2)))[0].same, 6u);
+}
+
+TEST(ScheduleDifference, OfActionsWithEqualNamesItSaysWhichScaleDiffers) {
+  Schedule halved = two_stages(1);
+  halved.workers[0][1].scale = 0.5;
+  const WorkerDifference scales = schedule_differences(prove(two_stages(1)), prove(halved)).at(0);
   EXPECT_EQ(scales.same, 2u) << "F0 and U0";
   EXPECT_EQ(scales.first_a, "B0 with weights 0 (loss of stage 1)");
   EXPECT_EQ(scales.first_b, "B0 with weights 0 (scale 0.5, loss of stage 1)");
-  const WorkerDifference losses = schedule_differences(prove(with(1, 1)), prove(with(1, 0))).at(0);
+}
+
+TEST(ScheduleDifference, OfActionsWithEqualNamesItSaysWhichLossDiffers) {
+  const auto in_order =
+      [](int first_loss) {  // of the backwards from an own loss and the last one's
+        Schedule schedule = two_stages(1);
+        schedule.learns_from = {{0, 1}, {1}};
+        schedule.auxiliary = {0};
+        std::vector<Action>& actions = schedule.workers[0];
+        Action backward = actions[1];
+        actions.insert(actions.begin() + 1,
+                       {.kind = ActionKind::Head, .loss = 0, .weights = Weights::latest()});
+        actions[2].loss = first_loss;
+        backward.loss = 1 - first_loss;
+        actions.insert(actions.begin() + 3, backward);
+        return schedule;
+      };
+  const WorkerDifference losses =
+      schedule_differences(prove(in_order(1)), prove(in_order(0))).at(0);
   EXPECT_EQ(losses.first_a, "B0 with weights 0 (loss of stage 1)");
   EXPECT_EQ(losses.first_b, "B0 with weights 0 (loss of stage 0)");
 }
 
 TEST(ScheduleDifference, OfSchedulesOfUnequalSizesTheRestIsNothing) {
-  Schedule wider = one_stage(1);
-  wider.workers.emplace_back();
-  const auto workers = schedule_differences(prove(one_stage(2)), prove(wider));
+  const auto workers = schedule_differences(prove(one_stage(2)), prove(two_stages(1)));
   ASSERT_EQ(workers.size(), 2u);
   EXPECT_EQ(workers[0].same, 3u);
   EXPECT_EQ(workers[0].first_a, "F1 with weights 1");
   EXPECT_EQ(workers[0].first_b, "nothing");
-  EXPECT_FALSE(workers[1].first);
+  EXPECT_EQ(workers[1].same, 0u);
+  EXPECT_EQ(workers[1].first_a, "nothing");
+  EXPECT_EQ(workers[1].first_b, "F0 with weights 0");
 }
 
 }  // namespace

@@ -116,13 +116,12 @@ std::string few_runs_remark(const Value& document, const std::vector<RunRecord>&
   constexpr std::ptrdiff_t kFewest = 3;
   std::vector<std::string> few;
   for (const Claim& claim : read_claims(document))
-    for (const auto* groups : {&claim.less, &claim.close, &claim.diverges, &claim.finishes})
-      for (const ClaimGroup& group : *groups) {
-        const auto count =
-            std::ranges::count_if(runs, [&](const RunRecord& run) { return group.has(run); });
-        const std::string text = concat(group.name(), " has ", count);
-        if (count < kFewest && std::ranges::count(few, text) == 0) few.push_back(text);
-      }
+    for (const ClaimGroup* group : claim.groups()) {
+      const auto count =
+          std::ranges::count_if(runs, [&](const RunRecord& run) { return group->has(run); });
+      const std::string text = concat(group->name(), " has ", count);
+      if (count < kFewest && std::ranges::count(few, text) == 0) few.push_back(text);
+    }
   if (few.empty()) return {};
   constexpr std::size_t kMostNamed = 3;
   const std::size_t more = few.size() - std::min(few.size(), kMostNamed);

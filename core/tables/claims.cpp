@@ -38,9 +38,21 @@ ClaimGroup read_group(const Value& given, const std::string& option, Problems& p
   return group;
 }
 
+/// A group, or a list of them that counts as their mean.
+ClaimGroup read_group_or_mean(const Value& given, const std::string& option, Problems& problems) {
+  if (!given.is(Value::Kind::Sequence) || given.items.size() < 2)
+    return read_group(given, option, problems);
+  ClaimGroup mean{.values = {}, .option = option, .place = given.place};
+  for (std::size_t i = 0; i < given.items.size(); ++i)
+    mean.parts.push_back(read_group(given.items[i], concat(option, "[", i, "]"), problems));
+  return mean;
+}
+
 /// A list of at least `fewest` groups; nothing if the option is absent.
 std::vector<ClaimGroup> read_groups(Options& options, const std::string& claim, const char* name,
                                     std::size_t fewest, const char* help, Problems& problems) {
+  // Conditions on how the runs of a single group end have no means.
+  const auto read = fewest > 1 ? read_group_or_mean : read_group;
   const Value given = options.any(name, Value::sequence(), help);
   if (!options.given(name)) return {};
   if (!given.is(Value::Kind::Sequence) || given.items.size() < fewest) {
@@ -51,8 +63,8 @@ std::vector<ClaimGroup> read_groups(Options& options, const std::string& claim, 
   }
   std::vector<ClaimGroup> groups;
   for (std::size_t i = 0; i < given.items.size(); ++i)
-    groups.push_back(read_group(given.items[i],
-                                concat(claim, ".", std::string_view(name), "[", i, "]"), problems));
+    groups.push_back(
+        read(given.items[i], concat(claim, ".", std::string_view(name), "[", i, "]"), problems));
   return groups;
 }
 
@@ -72,7 +84,8 @@ Claim read_claim(Options& options, const std::string& name, Problems& problems) 
   claim.less = read_groups(options, name, "less", 2,
                            "Groups of runs, each a mapping of keys to values. The metric's mean "
                            "over the runs of each is less than over those of the next. Groups may "
-                           "differ within themselves in train.seed only.",
+                           "differ within themselves in train.seed only. A list of groups counts "
+                           "as their mean, seed by seed.",
                            problems);
   claim.close =
       read_groups(options, name, "close", 2,
@@ -136,12 +149,21 @@ void check_value(const TableKey& key, const std::string& text, const ClaimGroup&
 }  // namespace
 
 std::string ClaimGroup::name() const {
-  std::vector<std::string> parts;
+  std::vector<std::string> words;
+  for (const ClaimGroup& part : parts) words.push_back(part.name());
+  if (!words.empty()) return concat("the mean of ", join(words, " and "));
   for (const auto& [key, text] : values) {
     const bool number = text.find_first_not_of("0123456789.-+e") == std::string::npos;
-    parts.push_back(number ? concat(split(key.name, '.').back(), " ", text) : text);
+    words.push_back(number ? concat(split(key.name, '.').back(), " ", text) : text);
   }
-  return join(parts, ", ");
+  return join(words, ", ");
+}
+
+std::vector<const ClaimGroup*> ClaimGroup::single() const {
+  if (parts.empty()) return {this};
+  std::vector<const ClaimGroup*> all;
+  for (const ClaimGroup& part : parts) all.push_back(&part);
+  return all;
 }
 
 bool ClaimGroup::has(const RunRecord& run) const {
@@ -152,7 +174,8 @@ bool ClaimGroup::has(const RunRecord& run) const {
 std::vector<const ClaimGroup*> Claim::groups() const {
   std::vector<const ClaimGroup*> all;
   for (const auto* of_condition : {&less, &close, &diverges, &finishes, &learns, &learns_nothing})
-    for (const ClaimGroup& group : *of_condition) all.push_back(&group);
+    for (const ClaimGroup& group : *of_condition)
+      for (const ClaimGroup* part : group.single()) all.push_back(part);
   return all;
 }
 

@@ -17,14 +17,18 @@
 
 namespace pipewright {
 
-/// The runs that have these values of these keys.
+/// The runs that have these values of these keys; or, of less and close, the mean of several
+/// groups.
 struct ClaimGroup {
   std::vector<std::pair<TableKey, std::string>> values;  ///< key and text, as key_text() has it
   std::string option;                                    ///< "claims[0].less[1]"
   Place place;
+  std::vector<ClaimGroup> parts;  ///< groups whose mean it is, seed by seed; it then has no values
 
-  /// "pipedream, stages 8"
+  /// "pipedream, stages 8", or "the mean of gpipe and pipedream"
   std::string name() const;
+  /// Its parts, or itself if it has none.
+  std::vector<const ClaimGroup*> single() const;
   bool has(const RunRecord& run) const;
 };
 
@@ -42,7 +46,7 @@ struct Claim {
   std::vector<ClaimGroup> learns_nothing;  ///< no run is: each diverges or ends worse than `floor`
   double floor = 0;                        ///< in the metric's own unit
 
-  /// The groups of all conditions.
+  /// The groups of all conditions; parts in the place of their mean.
   std::vector<const ClaimGroup*> groups() const;
 };
 

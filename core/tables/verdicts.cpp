@@ -52,10 +52,44 @@ struct Shown {
   }
 };
 
+/// The value of the only run with that seed.
+std::optional<double> value_of(const SeededValues& values, const std::string& seed) {
+  if (std::ranges::count(values.seeds, seed) != 1) return std::nullopt;
+  const auto at = std::ranges::find(values.seeds, seed) - values.seeds.begin();
+  return values.values[static_cast<std::size_t>(at)];
+}
+
+/// The mean of groups, seed by seed: of each seed that all of them have measured.
+MeasuredGroup mean_of(const std::string& name, const std::vector<MeasuredGroup>& parts) {
+  MeasuredGroup mean = parts.front();
+  mean.name = name;
+  mean.measured = {};
+  for (const MeasuredGroup& part : parts) {
+    mean.runs = std::min(mean.runs, part.runs);
+    mean.done = std::min(mean.done, part.done);
+    mean.diverged = std::max(mean.diverged, part.diverged);
+  }
+  for (const std::string& seed : parts.front().measured.seeds) {
+    std::vector<double> values;
+    for (const MeasuredGroup& part : parts)
+      if (const auto value = value_of(part.measured, seed)) values.push_back(*value);
+    if (values.size() < parts.size()) continue;
+    mean.measured.values.push_back(moments_of(values).mean);
+    mean.measured.seeds.push_back(seed);
+  }
+  return mean;
+}
+
 /// `failed_as`: what runs count with that have failed; none: they have no number.
 MeasuredGroup gathered(const ClaimGroup& group, const Shown& shown,
                        const std::vector<RunRecord>& runs,
                        std::optional<double> failed_as = std::nullopt) {
+  if (!group.parts.empty()) {
+    std::vector<MeasuredGroup> parts;
+    for (const ClaimGroup& part : group.parts)
+      parts.push_back(gathered(part, shown, runs, failed_as));
+    return mean_of(group.name(), parts);
+  }
   MeasuredGroup all{.name = group.name(), .measured = {}};
   for (const RunRecord& run : runs) {
     if (!group.has(run)) continue;
@@ -387,7 +421,8 @@ void check_claim(const Claim& claim, const std::vector<RunRecord>& runs, Problem
   if (!claim.metric.name.empty()) check_metric(claim.metric, option.c_str(), runs, problems);
   for (const ClaimGroup* group : claim.groups()) check_present(*group, runs, problems);
   for (const auto* groups : {&claim.less, &claim.close})
-    for (const ClaimGroup& group : *groups) check_alike(group, runs, problems);
+    for (const ClaimGroup& group : *groups)
+      for (const ClaimGroup* part : group.single()) check_alike(*part, runs, problems);
   constexpr std::size_t kMostComparisons = 10'000;
   const std::size_t pairs = claim.close.size() * (claim.close.size() - 1) / 2;
   if (!claim.close.empty() && pairs > kMostComparisons)

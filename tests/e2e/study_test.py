@@ -41,8 +41,8 @@ EXPERIMENT = changed(
         ],
     },
 )
-TASKS = """task,title,file,profile,rows,reference,chance,settings,again_of,family
-A,digits,experiments/s.yaml,,experiments/results/s.csv,reference,0.1,,,
+TASKS = """task,title,file,profile,rows,reference,chance,settings,again_of,family,metric
+A,digits,experiments/s.yaml,,experiments/results/s.csv,reference,0.1,,,,
 """
 PROTOCOL = "| | claim |\n|---|---|\n| P1 | prediction helps |\n| P2 | nothing is lost |\n"
 PAGE = """# Digits
@@ -212,7 +212,7 @@ class Pages(StudyTest):
         self.keep(self.rows())
         self.page.write_text("<!-- again: P1 -->\n<!-- end -->\n")
         self.assert_errors(self.study(code=2), r"page\.md:1: task A, of claim P1, has no repetition: no `again_of` in tasks\.csv")
-        again = "A2,digits,experiments/s.yaml,,experiments/results/again.csv,reference,0.1,{},A,{}\n".format
+        again = "A2,digits,experiments/s.yaml,,experiments/results/again.csv,reference,0.1,{},A,{},\n".format
         self.write("docs/study/tasks.csv", TASKS + again("--set sweep.grid.train.seed=[101]", ""))
         self.study()
         self.assertRegex(self.page.read_text(), r"\| P1 \| A2 \| prediction helps (\|  ){7}\| not run yet \|")
@@ -250,6 +250,31 @@ class Pages(StudyTest):
         learned = sum(accuracy >= 30 for accuracy in self.accuracies("stale", 3))
         self.assertRegex(self.page.read_text(), rf"(?m)^\| stale \|  \| \d \| {learned} \|$")
         self.assertIn(f"| {learned} learned | ", self.page.read_text())
+
+    def test_a_task_may_be_about_losses(self):
+        self.write("docs/study/tasks.csv", TASKS.replace("0.1,,,,", "2.3,,,,test_loss"))
+        self.write("docs/study/protocol.md", "")
+        groups = [{"label": "predicted", "pipeline.stages": 3}, {"label": "stale", "pipeline.stages": 3}]
+        self.write("experiments/s.yaml", changed(EXPERIMENT, {"claims": [{"say": "S1: so", "less": groups}]}))
+        self.page.write_text("<!-- table: A -->\n<!-- end -->\n<!-- verdicts: S1 -->\n<!-- end -->\n"
+                             "It loses <!-- value: S1 effect --><!-- end --> to <!-- value: A | reference --><!-- end -->.\n")
+        self.keep(self.rows())
+        self.study()
+        text = self.page.read_text()
+
+        def losses(label, stages):
+            return [float(row["last.test_loss"]) for row in self.trained
+                    if (row["label"], row["pipeline.stages"]) == (label, str(stages))]
+
+        effect = statistics.mean(losses("stale", 3)) - statistics.mean(losses("predicted", 3))
+        shown = f"{effect:+.3f}".replace("-", "−")
+        self.assertIn(f"| S1 | A | so | {shown} |", text)
+        self.assertIn(f"loses <!-- value: S1 effect -->{shown} nats<!-- end --> to ", text)
+        self.assertIn("| effect, nats |", text)
+        reference = losses("reference", 1)
+        self.assertIn(f"{statistics.mean(reference):.3f} ± {statistics.stdev(reference):.3f} (3)", text)
+        self.assertIn(f"-->{statistics.mean(reference):.3f}<!-- end -->.", text)
+        self.assertIn("Test loss in nats after the last epoch", text)
 
     def test_rows_of_other_settings_are_told(self):
         self.keep(self.rows(lambda row: row.update(digest=row["digest"][::-1]) if row["train.seed"] == "1" else None))

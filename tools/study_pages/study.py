@@ -6,7 +6,7 @@ from functools import cached_property
 
 from . import tables
 from .markers import Wrong
-from .task import Task
+from .task import ACCURACY, Task
 from .verdicts import NOT_RUN, claims_of, primary_ids
 
 
@@ -17,7 +17,7 @@ class Study:
         with open(self.folder / "tasks.csv", newline="", encoding="utf-8") as file:
             self.tasks = {row["task"]: Task(self.root, row) for row in csv.DictReader(file)}
         self.fillings = {
-            "table": lambda words: tables.accuracies(self.task(words)),
+            "table": lambda words: tables.means(self.task(words)),
             "runs": lambda words: tables.runs(self.task(words)),
             "verdicts": lambda words: tables.verdicts(self.named_claims(words)),
             "brief": lambda words: tables.brief(self.named_claims(words)),
@@ -73,10 +73,17 @@ class Study:
         """One number in a sentence: "A | label, column", or "P1 effect", or "P1 verdict"."""
         if " | " in words:
             id, _, name = words.partition(" | ")
-            cell = self.task(id).cell_named(name)
-            return f"{100 * cell.mean:.2f} %" if cell.n else NOT_RUN
+            task = self.task(id)
+            cell = task.cell_named(name)
+            text = tables.number(cell.mean, task.metric) if cell.n else NOT_RUN
+            return f"{text} %" if cell.n and task.metric == ACCURACY else text
         id, _, what = words.partition(" ")
         if what not in ("effect", "verdict"):
             raise Wrong(f"there is no value '{words}'; expected 'A | label, column', 'P1 effect' or 'P1 verdict'")
         claim = self.named_claims(id)[0]
-        return claim.verdict if what == "verdict" or not claim.run else f"{tables.signed(claim.test['effect'])} points"
+        return claim.verdict if what == "verdict" or not claim.run else effect_of(claim)
+
+
+def effect_of(claim):
+    metric = claim.test["metric"]
+    return f"{tables.signed(claim.test['effect'], metric)} {tables.unit(metric)}"

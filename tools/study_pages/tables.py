@@ -1,14 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of accuracies, of runs and of verdicts as Markdown."""
+"""Tables of accuracies or losses, of runs and of verdicts as Markdown."""
 
+from .task import ACCURACY
 from .verdicts import CANNOT_BE_TOLD, NOT_RUN
 
 HOW_TO_READ = "[How to read this](verdicts.md#how-to-read-the-tables)."
 
 
-def signed(share):
-    """A difference of accuracies in points."""
-    return f"{100 * share:+.2f}".replace("-", "−")
+def number(value, metric, sign=""):
+    """An accuracy in percent, or a difference of accuracies in points; a loss in nats."""
+    text = f"{100 * value:{sign}.2f}" if metric == ACCURACY else f"{value:{sign}.3f}"
+    return text.replace("-", "−")
+
+
+def signed(value, metric):
+    return number(value, metric, "+")
+
+
+def unit(metric):
+    return "points" if metric == ACCURACY else "nats"
 
 
 def small(p):
@@ -26,11 +36,11 @@ def commands(task):
     return f"Not run yet. These commands run it, and keep its rows:\n\n{lines}"
 
 
-def accuracy(cell):
+def mean(cell, metric):
     if cell is None:
         return ""
     missing = cell.planned - cell.n
-    parts = [f"{100 * cell.mean:.2f}" + (f" ± {100 * cell.std:.2f}" if cell.std is not None else "")
+    parts = [number(cell.mean, metric) + (f" ± {number(cell.std, metric)}" if cell.std is not None else "")
              + f" ({cell.n})"] if cell.n else []
     parts += [f"not run ({missing} seed{'s' if missing > 1 else ''})"] if missing else []
     return ", ".join(parts) + (f"; {cell.failed} diverged" if cell.failed else "")
@@ -51,15 +61,17 @@ def learned(task):
     return grid(task, lambda cell: str(cell.learned) if cell else "") + f"\n\nHow many of {counts[-1]} runs learned."
 
 
-def accuracies(task):
+def means(task):
     if not task.has_run:
         return "Not run yet."
+    of_accuracy = task.metric == ACCURACY
+    what = "Test accuracy in percent" if of_accuracy else "Test loss in nats"
+    chance = f"{100 * task.chance:.0f} %" if of_accuracy else f"{task.chance:g}"
     remark = ""
     if any(cell.failed for cell in task.cells):
-        remark = f" Runs that diverged or failed count with {100 * task.chance:.0f} %, as by chance."
-    return grid(task, accuracy) + (
-        "\n\nTest accuracy in percent after the last epoch: mean ± sample standard deviation (number of seeds)."
-        + remark)
+        remark = f" Runs that diverged or failed count with {chance}, as by chance."
+    return grid(task, lambda cell: mean(cell, task.metric)) + (
+        f"\n\n{what} after the last epoch: mean ± sample standard deviation (number of seeds)." + remark)
 
 
 def runs(task):
@@ -86,12 +98,13 @@ def runs(task):
 def verdict(claim):
     if claim.of_ends or claim.verdict != CANNOT_BE_TOLD or claim.test["detectable_effect"] is None:
         return claim.verdict
-    return f"{claim.verdict} ({100 * claim.test['detectable_effect']:.2f} points could be)"
+    metric = claim.test["metric"]
+    return f"{claim.verdict} ({number(claim.test['detectable_effect'], metric)} {unit(metric)} could be)"
 
 
 def verdicts(claims):
     """A row for each comparison, with all that decides it."""
-    header = ["", "task", "claim", "effect, points", "interval", "sd", "p", "Holm", "signs", "n (+ = −)", "verdict"]
+    header = ["", "task", "claim", effect_header(claims), "interval", "sd", "p", "Holm", "signs", "n (+ = −)", "verdict"]
     return markdown(header, [verdict_row(claim) for claim in claims], left=3) + f"\n\n{HOW_TO_READ}"
 
 
@@ -99,18 +112,23 @@ def brief(claims):
     """A row for each comparison: what is claimed of which task, the effect, and the verdict; what has not run comes last."""
     rows = [[claim.id, claim.say, claim.task.title, effect(claim) if claim.run else "", claim.verdict]
             for claim in sorted(claims, key=lambda claim: not claim.run)]
-    return markdown(["", "claim", "task", "effect, points", "verdict"], rows, left=3) + f"\n\n{HOW_TO_READ}"
+    return markdown(["", "claim", "task", effect_header(claims), "verdict"], rows, left=3) + f"\n\n{HOW_TO_READ}"
+
+
+def effect_header(claims):
+    """Of all claims with their unit; claims of both kinds stand in one table where a family has both."""
+    return "effect, " + " or ".join(sorted({unit(claim.task.metric) for claim in claims}, reverse=True))
 
 
 def effect(claim):
-    return f"{signed(claim.test['effect'])}, {interval(claim.test)}"
+    return f"{signed(claim.test['effect'], claim.test['metric'])}, {interval(claim.test)}"
 
 
 def interval(test):
     """The interval at its level; none where all pairs differ by the same."""
     if None in test["interval"]:
         return "the same in all pairs"
-    low, high = (signed(end) for end in test["interval"])
+    low, high = (signed(end, test["metric"]) for end in test["interval"])
     return f"{low} … {high} ({100 * test['level']:.0f} %)"
 
 
@@ -129,7 +147,7 @@ def verdict_row(claim):
     test = claim.test
     if claim.of_ends:
         return [*first, *ending(test), claim.verdict]
-    return [*first, signed(test["effect"]), interval(test), deviation(test), small(test["p"]), small(adjusted(claim)),
+    return [*first, signed(test["effect"], test["metric"]), interval(test), deviation(test), small(test["p"]), small(adjusted(claim)),
             small(test["p_sign_flips"]), pairs(test), verdict(claim)]
 
 
@@ -139,7 +157,8 @@ def adjusted(claim):
 
 
 def deviation(test):
-    return f"{100 * test['std_of_differences']:.2f}" if test["std_of_differences"] is not None else "–"
+    of = test["std_of_differences"]
+    return number(of, test["metric"]) if of is not None else "–"
 
 
 def pairs(test):

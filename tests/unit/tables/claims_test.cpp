@@ -101,6 +101,32 @@ TEST_F(ExperimentClaims, CloseMeansThatTheWholeIntervalIsWithinTheMargin) {
             Outcome::NotHeld);
 }
 
+/// Above the middle of two schemes, and a difference of differences: both are means seed by seed.
+TEST_F(ExperimentClaims, AListOfGroupsIsTheirMeanSeedBySeed) {
+  add("gpipe", {"0.80", "0.70", "0.60"});
+  add("local", {"0.60", "0.50", "0.50"});      // the middle is 0.70, 0.60, 0.55
+  add("three", {"0.75", "0.66", "0.60"});      // 0.05, 0.06 and 0.05 above it
+  add("pipedream", {"0.60", "0.52", "0.42"});  // 0.20, 0.18, 0.18 below gpipe
+  add("muon", {"0.90", "0.80", "0.70"});
+  add("slow", {"0.88", "0.77", "0.68"});  // 0.02, 0.03, 0.02 below muon
+  const Verdict middle =
+      verdict("less: [[{scheme.name: local}, {scheme.name: gpipe}], {scheme.name: three}]");
+  EXPECT_EQ(middle.outcome, Outcome::Held);
+  EXPECT_EQ(middle.tests.at(0).minus, "the mean of local and gpipe");
+  EXPECT_NEAR(middle.tests.at(0).effect, 0.16 / 3, 1e-12);
+  // Half of (gpipe − pipedream) − (muon − slow), which is 0.18, 0.15, 0.16.
+  const Verdict interaction = verdict(
+      "less: [[{scheme.name: pipedream}, {scheme.name: muon}], [{scheme.name: gpipe}, "
+      "{scheme.name: slow}]]");
+  EXPECT_EQ(interaction.outcome, Outcome::Held);
+  EXPECT_NEAR(interaction.tests.at(0).effect, 0.49 / 6, 1e-12);
+  add("late", {"0.1", "0.2", ""});
+  const Verdict lacking =
+      verdict("less: [[{scheme.name: late}, {scheme.name: gpipe}], {scheme.name: three}]");
+  EXPECT_EQ(lacking.outcome, Outcome::NotShown);
+  EXPECT_EQ(lacking.why, "2 of 3 runs of the mean of late and gpipe done so far");
+}
+
 TEST_F(ExperimentClaims, RunsThatAreNotDoneShowNothing) {
   add("gpipe", {"0.80", "0.70", "0.90", "0.8"});
   add("pipedream", {"0.10", "0.11", "0.09", "nan"});

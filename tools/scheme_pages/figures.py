@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the program says of a page's experiment: drawing, versions, copies, activations, idle time, edges."""
+"""What the program draws and prints of a page's experiment."""
 
+import itertools
 import re
 import shlex
 
@@ -8,7 +9,6 @@ from study_pages.markers import Wrong
 
 BLOCK = re.compile(r"(?ms)^```(yaml|sh)\n(.*?)^```$")
 NAMED = re.compile(r"# ([\w./-]+\.\w+)\n")
-COSTS = "examples/unit-costs.yaml"
 
 
 class Figures:
@@ -23,30 +23,28 @@ class Figures:
         if not re.fullmatch(r"[1-9]\d*", minibatches):
             raise Wrong(f"'{minibatches}' is no number of mini-batches; expected one of at least 1")
         self.prepare()
-        file = f"{self.name}.yaml"
-        drawn = ["schedule", file, "--minibatches", minibatches, "--svg", f"{self.name}.svg"]
-        table = self.program(*drawn)
-        self.drawings[f"{self.name}.svg"] = (self.program.folder / f"{self.name}.svg").read_text(encoding="utf-8")
-        simulated = self.program.figures("simulate", file, "--costs", COSTS)
-        edges = self.program.figures("stability", file)
-        commands = [drawn, ["simulate", file, "--costs", COSTS], ["stability", file]]
+        file, drawing = f"{self.name}.yaml", f"{self.name}.svg"
+        commands = [["schedule", file, "--minibatches", minibatches, "--svg", drawing],
+                    ["simulate", file, "--costs", "examples/unit-costs.yaml"], ["stability", file]]  # fmt: skip
+        schedule, simulation, stability = (self.program(*words) for words in commands)
+        self.drawings[drawing] = (self.program.folder / drawing).read_text(encoding="utf-8")
         return "\n".join([
-            f"![What each worker does, with the version of the weights that each pass reads]({self.name}.svg)",
+            f"![What each worker does, with the version of the weights that each pass reads]({drawing})",
             "",
             "```sh",
             *(f"build/pipewright {' '.join(words)}" for words in commands),
             "```",
             "",
             "```text",
-            *version_lines(table),
+            *itertools.takewhile(lambda line: not line.startswith("Columns m0"), paragraph(schedule, "stage ")),
+            "",
+            *paragraph(simulation, "makespan "),
+            "",
+            *paragraph(simulation, " worker "),
+            "",
+            *paragraph(stability, " stage "),
             "```",
-            "",
-            *stage_table(versions(table), edges),
-            "",
-            *worker_table(simulated),
-            "",
-            idle_sentence(simulated),
-        ])
+        ])  # fmt: skip
 
     def prepare(self):
         """Writes the page's files and runs its other commands, in their order."""
@@ -62,57 +60,7 @@ class Figures:
             raise Wrong(f"the page has no block with the experiment; expected one of yaml whose first line is '# {self.name}.yaml'")
 
 
-def version_lines(printed):
-    """The table of versions, without the grid above and the explanation below it."""
-    lines = printed.splitlines()
-    begin = next(i for i, line in enumerate(lines) if line.startswith("stage "))
-    end = next(i for i, line in enumerate(lines) if line.startswith("Columns m0"))
-    return [line.rstrip() for line in lines[begin:end]]
-
-
-def versions(printed):
-    """(stage, staleness of the forward, of the backward, copies) of each stage."""
-    return re.findall(r"(?m)^(\d+) +-?\d+ +(-?\d+) +(-?\d+) +(\d+) ", "\n".join(version_lines(printed)))
-
-
-def row(title, cells):
-    return f"| {' | '.join([title, *cells])} |"
-
-
-def rows(kind, names, lines):
-    return [row("", [f"{kind} {name}" for name in names]), "|---|" + "--:|" * len(names), *(row(*line) for line in lines)]
-
-
-def number(value):
-    return f"{value:.4g}".replace("-", "−")
-
-
-def percent(value):
-    return f"{100 * value:.1f} %"
-
-
-def stage_table(stages, edges):
-    return rows("stage", [stage[0] for stage in stages], [
-        ("copies of the weights", [stage[3] for stage in stages]),
-        ("staleness of forward / backward", [f"{stage[1]} / {stage[2]}".replace("-", "−") for stage in stages]),
-        ("edge of stability, momentum 0.9", [number(stage["edge"]) for stage in edges["stages"]]),
-    ])
-
-
-def worker_table(simulated):
-    """A micro-batch's activations of a stage are one byte, so bytes are micro-batches; those of a slice are rounded up to one."""
-    workers, held = simulated["workers"], "slices" if "slices" in simulated else "micro-batches"
-    return rows("worker", [str(worker["worker"]) for worker in workers], [
-        (f"{held} whose activations it holds", [str(worker["peak"]["activations"]) for worker in workers]),
-        ("idle in the steady state", [percent(idle(worker, simulated)) for worker in workers]),
-    ])
-
-
-def idle(worker, simulated):
-    """The share of a worker's time, without fill and drain."""
-    return 1 - worker["computing"] / (simulated["minibatches"] * simulated["seconds_per_minibatch"])
-
-
-def idle_sentence(simulated):
-    return (f"With fill and drain, {simulated['minibatches']} mini-batches leave the workers idle for "
-            f"{percent(simulated['bubble'])} of their time.")
+def paragraph(printed, beginning):
+    """The lines from the first that begins so to the next empty one."""
+    lines = itertools.dropwhile(lambda line: not line.startswith(beginning), printed.splitlines())
+    return [line.rstrip() for line in itertools.takewhile(str.strip, lines)]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program in a folder that has a page's files."""
 
-import json
 import os
 import subprocess
 from pathlib import Path
@@ -25,8 +24,3 @@ class Program:
         if done.returncode:
             raise Wrong(f"pipewright {' '.join(arguments)}: {done.stderr.strip()}")
         return done.stdout
-
-    def figures(self, command, *arguments):
-        """Returns what a command writes as JSON."""
-        self(command, *arguments, "--json", "figures.json")
-        return json.loads((self.folder / "figures.json").read_text(encoding="utf-8"))

@@ -7,9 +7,6 @@
 namespace pipewright {
 namespace {
 
-using fixtures::contains;
-using fixtures::error_of;
-using fixtures::put;
 using Tokens = std::vector<std::int32_t>;
 
 TEST(Pattern, LowersEveryAlphabet) {

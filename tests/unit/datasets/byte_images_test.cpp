@@ -8,9 +8,6 @@
 namespace pipewright {
 namespace {
 
-using fixtures::first_indices;
-using fixtures::values_of;
-
 constexpr std::int64_t kChannels = 2, kHeight = 5, kWidth = 4, kPadding = 2;
 constexpr std::size_t kPixels = kChannels * kHeight * kWidth;
 

@@ -8,16 +8,6 @@
 namespace pipewright {
 namespace {
 
-using fixtures::contains;
-using fixtures::error_of;
-using fixtures::first_indices;
-using fixtures::gzipped;
-using fixtures::make_dataset;
-using fixtures::put;
-using fixtures::tar_end;
-using fixtures::tar_member;
-using fixtures::values_of;
-
 constexpr std::size_t kRecord = 3074;
 
 /// Record i has coarse label i mod 20, fine label i mod 100 and pixels of value i + first.
@@ -31,18 +21,9 @@ std::string made_up_file(std::size_t records, std::size_t first) {
   return file;
 }
 
-class Cifar100 : public ::testing::Test {
+class Cifar100 : public DatasetFiles {
  protected:
-  std::unique_ptr<Dataset> opened(const std::string& more = "", const std::string& file = "") {
-    auto data = make_dataset("cifar100", "{root: '" + folder_.text() + file + "'" + more + "}");
-    data->open({});
-    return data;
-  }
-  std::string refusal(const std::string& more = "") {
-    return error_of([&] { opened(more); });
-  }
-
-  fixtures::TemporaryFolder folder_;
+  Cifar100() : DatasetFiles("cifar100") {}
 };
 
 TEST_F(Cifar100, HasFineAndCoarseLabels) {
@@ -55,7 +36,7 @@ TEST_F(Cifar100, HasFineAndCoarseLabels) {
   EXPECT_EQ(fine->size(Split::Test), 30);
   EXPECT_EQ(values_of<std::int64_t>(fine->batch(Split::Train, indices, nullptr).y),
             (std::vector<std::int64_t>{29, 25}));
-  const auto coarse = opened(", labels: coarse, mean: [0, 0, 0], std: [1, 1, 1]");
+  const auto coarse = opened("labels: coarse, mean: [0, 0, 0], std: [1, 1, 1]");
   EXPECT_EQ(coarse->classes(), 20);
   const Batch batch = coarse->batch(Split::Train, indices, nullptr);
   EXPECT_EQ(values_of<std::int64_t>(batch.y), (std::vector<std::int64_t>{9, 5}));
@@ -102,7 +83,7 @@ TEST_F(Cifar100, NamesFileAndRecordOfWhatIsDamaged) {
   const std::string error = refusal();
   EXPECT_TRUE(contains(error, "train.bin.gz or cifar-100-binary.tar.gz"));
   EXPECT_TRUE(contains(error, "03b5dce01913d631647c71ecec9e9cb8"));
-  EXPECT_NE(error_of([&] { opened(", labels: both"); }, ErrorKind::Experiment), "");
+  EXPECT_NE(refusal("labels: both", ErrorKind::Experiment), "");
 }
 
 struct Known {

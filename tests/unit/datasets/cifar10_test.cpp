@@ -7,14 +7,6 @@
 namespace pipewright {
 namespace {
 
-using fixtures::contains;
-using fixtures::error_of;
-using fixtures::first_indices;
-using fixtures::gzipped;
-using fixtures::make_dataset;
-using fixtures::put;
-using fixtures::values_of;
-
 constexpr std::size_t kCifar10Record = 3073;
 constexpr std::size_t kRecords = 10'000;
 
@@ -29,16 +21,9 @@ std::string cifar10_made_up_file(std::size_t number) {
   return file;
 }
 
-class Cifar10 : public ::testing::Test {
+class Cifar10 : public DatasetFiles {
  protected:
-  std::unique_ptr<Dataset> dataset(const std::string& more = "") {
-    return make_dataset("cifar10", "{root: '" + folder_.text() + "'" + more + "}");
-  }
-  std::string refusal(const std::string& more = "") {
-    return error_of([&] { dataset(more)->open({}); });
-  }
-
-  fixtures::TemporaryFolder folder_;
+  Cifar10() : DatasetFiles("cifar10") {}
 };
 
 TEST_F(Cifar10, SaysWhatIsMissingAndWhereToGetIt) {
@@ -56,8 +41,7 @@ TEST_F(Cifar10, TakesAllTrainingFilesThatAreThereOrAsManyAsAsked) {
   EXPECT_TRUE(contains(refusal(), "test_batch.bin"));
   put(folder_ / "test_batch.bin", cifar10_made_up_file(9));
 
-  const auto all = dataset(", mean: [0, 0, 0], std: [1, 1, 1]");
-  all->open({});
+  const auto all = opened("mean: [0, 0, 0], std: [1, 1, 1]");
   EXPECT_EQ(all->size(Split::Train), 20'000);
   EXPECT_EQ(all->size(Split::Test), 10'000);
   const std::vector<std::int64_t> indices{19'999};
@@ -66,10 +50,8 @@ TEST_F(Cifar10, TakesAllTrainingFilesThatAreThereOrAsManyAsAsked) {
   EXPECT_EQ(values_of<float>(last.x[0]),
             std::vector<float>(3072, static_cast<float>((9999 + 2) % 256) / 255.0f));
 
-  const auto one = dataset(", batches: 1");
-  one->open({});
-  EXPECT_EQ(one->size(Split::Train), 10'000);
-  EXPECT_TRUE(contains(refusal(", batches: 3"), "data_batch_3.bin"));
+  EXPECT_EQ(opened("batches: 1")->size(Split::Train), 10'000);
+  EXPECT_TRUE(contains(refusal("batches: 3"), "data_batch_3.bin"));
 
   put(folder_ / "data_batch_5.bin", cifar10_made_up_file(5));
   EXPECT_TRUE(contains(refusal(), "data_batch_3.bin")) << "a hole is an error";
@@ -103,12 +85,9 @@ TEST_F(Cifar10, NamesFileAndRecordOfWhatIsDamaged) {
 }
 
 TEST_F(Cifar10, RefusesWrongOptions) {
-  const auto problem = [this](const std::string& more) {
-    return error_of([&] { dataset(more); }, ErrorKind::Experiment);
-  };
-  EXPECT_TRUE(contains(problem(", mean: [0.5]"), "needs 3 numbers"));
-  EXPECT_NE(problem(", std: [1, 1, 0]"), "");
-  EXPECT_NE(problem(", batches: 6"), "");
+  EXPECT_TRUE(contains(refusal("mean: [0.5]", ErrorKind::Experiment), "needs 3 numbers"));
+  EXPECT_NE(refusal("std: [1, 1, 0]", ErrorKind::Experiment), "");
+  EXPECT_NE(refusal("batches: 6", ErrorKind::Experiment), "");
 }
 
 // Labels and sums were computed from the official files by another program.

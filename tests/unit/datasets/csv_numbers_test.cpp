@@ -8,11 +8,6 @@
 namespace pipewright {
 namespace {
 
-using fixtures::contains;
-using fixtures::error_of;
-using fixtures::put;
-using fixtures::values_of;
-
 CsvColumn named(const std::string& name) {
   return {0, name, "dataset.columns", "x.yaml:1:2"};
 }

@@ -6,10 +6,6 @@
 namespace pipewright {
 namespace {
 
-using fixtures::first_indices;
-using fixtures::make_dataset;
-using fixtures::values_of;
-
 // Counted in the CSV that the digits were made from.
 TEST(Digits, AreTheKnownImages) {
   const auto digits = make_dataset("digits", "{}");

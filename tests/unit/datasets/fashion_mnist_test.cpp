@@ -7,40 +7,14 @@
 namespace pipewright {
 namespace {
 
-using fixtures::contains;
-using fixtures::error_of;
-using fixtures::first_indices;
-using fixtures::gzipped;
-using fixtures::make_dataset;
-using fixtures::put;
-using fixtures::values_of;
-
-std::string idx(std::initializer_list<std::uint32_t> header, std::size_t elements) {
-  std::string file;
-  for (const std::uint32_t word : header)
-    for (const int shift : {24, 16, 8, 0}) file += static_cast<char>(word >> shift & 255);
-  for (std::size_t i = 0; i < elements; ++i) file += static_cast<char>(i % 10);
-  return file;
-}
-
-class FashionMnist : public ::testing::Test {
+class FashionMnist : public DatasetFiles {
  protected:
-  FashionMnist() {
+  FashionMnist() : DatasetFiles("fashion_mnist") {
     put(folder_ / "train-images-idx3-ubyte", idx({2051, 60000, 28, 28}, 60000 * 784));
     put(folder_ / "train-labels-idx1-ubyte", idx({2049, 60000}, 60000));
     put(folder_ / "t10k-images-idx3-ubyte", idx({2051, 10000, 28, 28}, 10000 * 784));
     put(folder_ / "t10k-labels-idx1-ubyte.gz", gzipped(idx({2049, 10000}, 10000)));
   }
-  std::unique_ptr<Dataset> opened() {
-    auto dataset = make_dataset("fashion_mnist", "{root: '" + folder_.text() + "'}");
-    dataset->open({});
-    return dataset;
-  }
-  std::string refusal() {
-    return error_of([this] { opened(); });
-  }
-
-  fixtures::TemporaryFolder folder_;
 };
 
 TEST_F(FashionMnist, ScalesAndNormalises) {
@@ -58,14 +32,6 @@ TEST_F(FashionMnist, ScalesAndNormalises) {
 }
 
 TEST_F(FashionMnist, NamesWhatIsDamaged) {
-  const auto damaged = [this](const std::string& name, const std::string& content) {
-    const std::string before = read_file(folder_ / name);
-    put(folder_ / name, content);
-    const std::string error = refusal();
-    put(folder_ / name, before);
-    EXPECT_TRUE(contains(error, name));
-    return error;
-  };
   const std::string images = "t10k-images-idx3-ubyte", labels = "train-labels-idx1-ubyte";
   EXPECT_TRUE(contains(damaged(images, idx({2049, 10000, 28, 28}, 7840000)),
                        "magic number 2049, must be 2051"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Helpers for tests of data sets: data sets made from YAML, temporary folders, gzip files, and the
-/// folder of real data.
+/// Helpers for tests of data sets, which alone include it: data sets made from YAML, temporary
+/// folders, gzip files, files of MNIST's format, and the folder of real data.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,6 +12,7 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
@@ -106,11 +107,69 @@ std::vector<T> values_of(const at::Tensor& tensor) {
   return {data, data + tensor.numel()};
 }
 
+/// A file of MNIST's format with these words in front; value i is i mod 10.
+inline std::string idx(std::initializer_list<std::uint32_t> header, std::size_t values) {
+  std::string file;
+  for (const std::uint32_t word : header)
+    for (const int shift : {24, 16, 8, 0}) file += static_cast<char>(word >> shift & 255);
+  for (std::size_t i = 0; i < values; ++i) file += static_cast<char>(i % 10);
+  return file;
+}
+
+/// A test of a data set whose files lie in a folder of their own.
+class DatasetFiles : public ::testing::Test {
+ protected:
+  /// `always` are options that every test gives, such as "size: 8".
+  explicit DatasetFiles(std::string name, std::string always = "")
+      : name_(std::move(name)), always_(std::move(always)) {}
+
+  /// Writes a file, and makes the folders that it is in.
+  void write(const std::string& name, std::string_view content) {
+    std::filesystem::create_directories((folder_ / name).parent_path());
+    put(folder_ / name, content);
+  }
+  /// The data set at `place` in the folder, with more options.
+  std::unique_ptr<Dataset> made(const std::string& more = "", const std::string& place = "") const {
+    std::string options = concat("{root: '", folder_.text(), place, "'");
+    for (const std::string& some : {always_, more})
+      if (!some.empty()) options += ", " + some;
+    return make_dataset(name_, options + "}");
+  }
+  std::unique_ptr<Dataset> opened(const std::string& more = "",
+                                  const std::string& place = "") const {
+    auto data = made(more, place);
+    data->open({});
+    return data;
+  }
+  /// Why it cannot be opened; "" if it can.
+  std::string refusal(const std::string& more = "", ErrorKind kind = ErrorKind::Data) const {
+    return error_of([&] { opened(more); }, kind);
+  }
+  /// What is said, with its name, of a file that has another content for a moment.
+  std::string damaged(const std::string& name, const std::string& content) {
+    const std::string before = read_file(folder_ / name);
+    put(folder_ / name, content);
+    const std::string error = refusal();
+    put(folder_ / name, before);
+    EXPECT_TRUE(contains(error, (folder_ / name).string()));
+    return error;
+  }
+
+  TemporaryFolder folder_;
+
+ private:
+  std::string name_, always_;
+};
+
 inline std::filesystem::path real_data(const std::string& folder) {
   return source_dir() / "../shared/data" / folder;
 }
 
 }  // namespace pipewright::fixtures
+
+namespace pipewright {
+using namespace fixtures;
+}
 
 /// Skips the test if that folder of real data does not exist.
 #define PIPEWRIGHT_NEEDS_REAL_DATA(folder)                                 \

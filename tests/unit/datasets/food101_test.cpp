@@ -7,17 +7,9 @@
 namespace pipewright {
 namespace {
 
-using fixtures::contains;
-using fixtures::error_of;
-using fixtures::first_indices;
-using fixtures::make_dataset;
-using fixtures::put;
-using fixtures::solid_png;
-using fixtures::values_of;
-
-class Food101 : public ::testing::Test {
+class Food101 : public DatasetFiles {
  protected:
-  Food101() {
+  Food101() : DatasetFiles("food101", "mean: [0, 0, 0], std: [1, 1, 1], size: 8") {
     write("meta/classes.txt", "pizza\napple_pie\n");
     write("meta/train.txt", "pizza/1\napple_pie/7\npizza/2\n");
     write("meta/test.txt", "apple_pie/8");
@@ -26,26 +18,6 @@ class Food101 : public ::testing::Test {
     write("images/apple_pie/7.jpg", solid_png(16, 16, 7));
     write("images/apple_pie/8.jpg", solid_png(50, 20, 8));
   }
-  void write(const std::string& name, const std::string& content) {
-    std::filesystem::create_directories((folder_ / name).parent_path());
-    put(folder_ / name, content);
-  }
-  std::unique_ptr<Dataset> opened() {
-    auto data = make_dataset(
-        "food101", "{root: '" + folder_.text() + "', mean: [0, 0, 0], std: [1, 1, 1], size: 8}");
-    data->open({});
-    return data;
-  }
-  std::string with(const std::string& name, const std::string& content) {
-    const std::string before = read_file(folder_ / name);
-    write(name, content);
-    const std::string error = error_of([this] { opened(); });
-    write(name, before);
-    EXPECT_TRUE(contains(error, (folder_ / name).string()));
-    return error;
-  }
-
-  fixtures::TemporaryFolder folder_;
 };
 
 TEST_F(Food101, IsWhatItsListsSayInTheirOrder) {
@@ -60,11 +32,11 @@ TEST_F(Food101, IsWhatItsListsSayInTheirOrder) {
 }
 
 TEST_F(Food101, NamesFileAndRecordOfWhatIsWrong) {
-  EXPECT_TRUE(contains(with("meta/train.txt", "pizza/1\nsoup/1\n"),
+  EXPECT_TRUE(contains(damaged("meta/train.txt", "pizza/1\nsoup/1\n"),
                        "record 1 (counted from 0) is 'soup/1'; classes.txt has no such class"));
-  EXPECT_TRUE(contains(with("meta/train.txt", "pizza/3\n"), "images/pizza/3.jpg"));
-  EXPECT_TRUE(contains(with("meta/train.txt", "pizza\n"), "expected CLASS/ID"));
-  EXPECT_TRUE(contains(with("meta/test.txt", "\n"), "is empty"));
+  EXPECT_TRUE(contains(damaged("meta/train.txt", "pizza/3\n"), "images/pizza/3.jpg"));
+  EXPECT_TRUE(contains(damaged("meta/train.txt", "pizza\n"), "expected CLASS/ID"));
+  EXPECT_TRUE(contains(damaged("meta/test.txt", "\n"), "is empty"));
   const auto data = opened();
   write("images/pizza/2.jpg", "rubbish");
   EXPECT_TRUE(contains(error_of([&] { data->batch(Split::Train, first_indices(3), nullptr); }),
@@ -73,7 +45,7 @@ TEST_F(Food101, NamesFileAndRecordOfWhatIsWrong) {
 
 TEST_F(Food101, SaysWhatIsMissingAndWhereToGetIt) {
   std::filesystem::remove(folder_ / "meta/test.txt");
-  const std::string error = error_of([this] { opened(); });
+  const std::string error = refusal();
   EXPECT_TRUE(contains(error, (folder_ / "meta/test.txt").string()));
   EXPECT_TRUE(contains(error, "85eeb15f3717b99a5da872d97d918f87"));
   EXPECT_TRUE(contains(error, "ETH Zürich"));

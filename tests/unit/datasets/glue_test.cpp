@@ -6,12 +6,6 @@
 namespace pipewright {
 namespace {
 
-using fixtures::contains;
-using fixtures::error_of;
-using fixtures::first_indices;
-using fixtures::make_dataset;
-using fixtures::put;
-using fixtures::values_of;
 using Integers = std::vector<std::int64_t>;
 
 /// RoBERTa's id of a single byte by the fixture's dict.txt.

@@ -6,11 +6,6 @@
 namespace pipewright {
 namespace {
 
-using fixtures::contains;
-using fixtures::error_of;
-using fixtures::gzipped;
-using fixtures::put;
-
 class Gzip : public ::testing::Test {
  protected:
   std::string unpacked(const std::string& packed, std::uint64_t limit = 1 << 20) {

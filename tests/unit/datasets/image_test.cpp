@@ -8,11 +8,6 @@
 namespace pipewright {
 namespace {
 
-using fixtures::contains;
-using fixtures::error_of;
-using fixtures::kImageSamples;
-using fixtures::sample_file;
-
 std::uint64_t hash_of(const std::vector<std::uint8_t>& pixels) {
   return stable_hash({reinterpret_cast<const char*>(pixels.data()), pixels.size()});
 }

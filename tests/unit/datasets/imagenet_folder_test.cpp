@@ -6,18 +6,9 @@
 namespace pipewright {
 namespace {
 
-using fixtures::contains;
-using fixtures::error_of;
-using fixtures::first_indices;
-using fixtures::make_dataset;
-using fixtures::put;
-using fixtures::sample_file;
-using fixtures::solid_png;
-using fixtures::values_of;
-
-class ImagenetFolder : public ::testing::Test {
+class ImagenetFolder : public DatasetFiles {
  protected:
-  ImagenetFolder() {
+  ImagenetFolder() : DatasetFiles("imagenet_folder", "mean: [0, 0, 0], std: [1, 1, 1]") {
     write("train/n20/b.JPEG", solid_png(9, 30, 22));
     write("train/n20/a.png", solid_png(40, 20, 21));
     write("train/n100/x.jpg", solid_png(10, 10, 11));
@@ -28,26 +19,10 @@ class ImagenetFolder : public ::testing::Test {
     write("val/n20/z.PNG", solid_png(12, 50, 29));
     write("val/n100/y.JPG", sample_file("jpeg_grey"));
   }
-  void write(const std::string& name, const std::string& content) {
-    std::filesystem::create_directories((folder_ / name).parent_path());
-    put(folder_ / name, content);
-  }
-  std::unique_ptr<Dataset> opened(const std::string& more = "size: 8") {
-    auto data =
-        make_dataset("imagenet_folder", "{root: '" + folder_.text() +
-                                            "', mean: [0, 0, 0], std: [1, 1, 1], " + more + "}");
-    data->open({});
-    return data;
-  }
-  std::string refusal() {
-    return error_of([this] { opened(); });
-  }
-
-  fixtures::TemporaryFolder folder_;
 };
 
 TEST_F(ImagenetFolder, LabelsByTheSortedNamesOfFolders) {
-  const auto data = opened();
+  const auto data = opened("size: 8");
   EXPECT_EQ(data->classes(), 2);
   EXPECT_EQ(data->sample_shape(), (std::vector<std::int64_t>{3, 8, 8}));
   EXPECT_EQ(data->size(Split::Train), 4);
@@ -64,29 +39,29 @@ TEST_F(ImagenetFolder, LabelsByTheSortedNamesOfFolders) {
 }
 
 TEST_F(ImagenetFolder, NeedsASize) {
-  EXPECT_NE(error_of([this] { opened("size: 0"); }, ErrorKind::Experiment), "");
+  EXPECT_NE(refusal("size: 0", ErrorKind::Experiment), "");
   EXPECT_EQ(opened("eval_size: 8")->sample_shape(), (std::vector<std::int64_t>{3, 224, 224}));
 }
 
 TEST_F(ImagenetFolder, SaysWhatIsMissing) {
   std::filesystem::remove(folder_ / "train/n20/a.png");
   std::filesystem::remove(folder_ / "train/n20/b.JPEG");
-  EXPECT_TRUE(contains(refusal(), "train/n20: class n20 has no images"));
+  EXPECT_TRUE(contains(refusal("size: 8"), "train/n20: class n20 has no images"));
   std::filesystem::remove(folder_ / "train/n20");
-  EXPECT_TRUE(contains(refusal(), "val/n20: is a class without training images"));
+  EXPECT_TRUE(contains(refusal("size: 8"), "val/n20: is a class without training images"));
   std::filesystem::create_directories(folder_ / "val/n100");
   std::filesystem::remove_all(folder_ / "val/n20");
   std::filesystem::remove_all(folder_ / "val/n100");
-  EXPECT_TRUE(contains(refusal(), "val/n100: "));
+  EXPECT_TRUE(contains(refusal("size: 8"), "val/n100: "));
   std::filesystem::remove_all(folder_ / "val");
-  EXPECT_TRUE(contains(refusal(), "val: no such folder. ImageNet"));
+  EXPECT_TRUE(contains(refusal("size: 8"), "val: no such folder. ImageNet"));
   std::filesystem::remove_all(folder_ / "train/n100");
   std::filesystem::create_directories(folder_ / "val");
-  EXPECT_TRUE(contains(refusal(), "train: holds no folders"));
+  EXPECT_TRUE(contains(refusal("size: 8"), "train: holds no folders"));
 }
 
 TEST_F(ImagenetFolder, NamesTheImageThatIsDamagedOrGone) {
-  const auto data = opened();
+  const auto data = opened("size: 8");
   const auto error = [&] {
     return error_of([&] { data->batch(Split::Train, first_indices(4), nullptr); });
   };

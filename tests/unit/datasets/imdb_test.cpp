@@ -6,36 +6,19 @@
 namespace pipewright {
 namespace {
 
-using fixtures::contains;
-using fixtures::error_of;
-using fixtures::first_indices;
-using fixtures::make_dataset;
-using fixtures::put;
-using fixtures::values_of;
 using Integers = std::vector<std::int64_t>;
 
-class Imdb : public ::testing::Test {
+class Imdb : public DatasetFiles {
  protected:
-  Imdb() {
-    for (const char* name : {"train/neg", "train/pos", "test/neg", "test/pos", "train/unsup"})
-      std::filesystem::create_directories(folder_ / name);
+  Imdb() : DatasetFiles("imdb") {
     // bad 3 times; it's, a and film 2 times; good and movie once
-    put(folder_ / "train/neg/10_1.txt", "Bad, BAD!<film>");
-    put(folder_ / "train/neg/9_4.txt", "It's a (bad) film...");
-    put(folder_ / "train/pos/0_10.txt", "it's\ta\ngood-movie");
-    put(folder_ / "train/unsup/0_0.txt", "bad bad bad movie movie movie");
-    put(folder_ / "test/neg/3_2.txt", "a new BAD");
-    put(folder_ / "test/pos/1_7.txt", "");
+    write("train/neg/10_1.txt", "Bad, BAD!<film>");
+    write("train/neg/9_4.txt", "It's a (bad) film...");
+    write("train/pos/0_10.txt", "it's\ta\ngood-movie");
+    write("train/unsup/0_0.txt", "bad bad bad movie movie movie");
+    write("test/neg/3_2.txt", "a new BAD");
+    write("test/pos/1_7.txt", "");
   }
-  std::unique_ptr<Dataset> opened(const std::string& options) {
-    auto dataset = make_dataset("imdb", "{root: '" + folder_.text() + "', " + options + "}");
-    dataset->open({});
-    return dataset;
-  }
-  std::string refusal() {
-    return error_of([this] { opened("tokens: 5"); });
-  }
-  fixtures::TemporaryFolder folder_;
 };
 
 // The order is that of the numbers, 9 before 10: it's is seen before a, before film.
@@ -65,17 +48,17 @@ TEST_F(Imdb, KeepsTheFirstTokens) {
 }
 
 TEST_F(Imdb, SaysWhatIsWrongAndWhereToGetIt) {
-  EXPECT_EQ(refusal(), "");
+  EXPECT_EQ(refusal("tokens: 5"), "");
   put(folder_ / "train/pos/movie.txt", "good");
-  EXPECT_TRUE(contains(refusal(), "'train/pos/movie.txt' is not named ID_RATING.txt"));
+  EXPECT_TRUE(contains(refusal("tokens: 5"), "'train/pos/movie.txt' is not named ID_RATING.txt"));
   std::filesystem::remove(folder_ / "train/pos/movie.txt");
   put(folder_ / "test/pos/1_7.txt", "caf\xe9");
-  EXPECT_TRUE(contains(refusal(), "'test/pos/1_7.txt' is not UTF-8"));
+  EXPECT_TRUE(contains(refusal("tokens: 5"), "'test/pos/1_7.txt' is not UTF-8"));
   std::filesystem::remove(folder_ / "test/pos/1_7.txt");
-  EXPECT_TRUE(contains(refusal(), folder_.text() + ": has no reviews in test/pos/"));
-  EXPECT_TRUE(contains(refusal(), "ai.stanford.edu"));
+  EXPECT_TRUE(contains(refusal("tokens: 5"), folder_.text() + ": has no reviews in test/pos/"));
+  EXPECT_TRUE(contains(refusal("tokens: 5"), "ai.stanford.edu"));
   std::filesystem::remove_all(folder_ / "");
-  EXPECT_TRUE(contains(refusal(), "ai.stanford.edu"));
+  EXPECT_TRUE(contains(refusal("tokens: 5"), "ai.stanford.edu"));
 }
 
 TEST(ImdbFiles, AreFoundInTheArchiveWhereItIsFetchedTo) {

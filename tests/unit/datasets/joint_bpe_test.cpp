@@ -8,10 +8,6 @@
 namespace pipewright {
 namespace {
 
-using fixtures::contains;
-using fixtures::error_of;
-using fixtures::put;
-
 WordCounts counted(std::string_view text) {
   WordCounts counts;
   for (const std::string_view word : words_of(text)) counts.add(word);

@@ -4,34 +4,19 @@
 namespace pipewright {
 namespace {
 
-using fixtures::contains;
-using fixtures::error_of;
-using fixtures::first_indices;
-using fixtures::make_dataset;
-using fixtures::put;
-using fixtures::values_of;
-
-std::string mnist_idx(std::initializer_list<std::uint32_t> header, std::size_t elements) {
-  std::string file;
-  for (const std::uint32_t word : header)
-    for (const int shift : {24, 16, 8, 0}) file += static_cast<char>(word >> shift & 255);
-  for (std::size_t i = 0; i < elements; ++i) file += static_cast<char>(i % 10);
-  return file;
-}
-
 // What is damaged and how that is told is in fashion_mnist_test.cpp: both are read alike.
 TEST(Mnist, IsReadNormalisedAndNeverMirroredUnlessAskedFor) {
-  const fixtures::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const auto dataset = [&](const std::string& more) {
     return make_dataset("mnist", "{root: '" + folder.text() + "'" + more + "}");
   };
   const std::string missing = error_of([&] { dataset("")->open({}); });
   EXPECT_TRUE(contains(missing, (folder / "train-images-idx3-ubyte").string()));
   EXPECT_TRUE(contains(missing, "MNIST (train-images-idx3-ubyte.gz, md5 f68b3c2dcbeaaa9fbdd348bb"));
-  put(folder / "train-images-idx3-ubyte", mnist_idx({2051, 60000, 28, 28}, 60000 * 784));
-  put(folder / "train-labels-idx1-ubyte", mnist_idx({2049, 60000}, 60000));
-  put(folder / "t10k-images-idx3-ubyte", mnist_idx({2051, 10000, 28, 28}, 10000 * 784));
-  put(folder / "t10k-labels-idx1-ubyte", mnist_idx({2049, 10000}, 10000));
+  put(folder / "train-images-idx3-ubyte", idx({2051, 60000, 28, 28}, 60000 * 784));
+  put(folder / "train-labels-idx1-ubyte", idx({2049, 60000}, 60000));
+  put(folder / "t10k-images-idx3-ubyte", idx({2051, 10000, 28, 28}, 10000 * 784));
+  put(folder / "t10k-labels-idx1-ubyte", idx({2049, 10000}, 10000));
 
   const auto data = dataset("");
   data->open({});

@@ -10,11 +10,6 @@
 namespace pipewright {
 namespace {
 
-using fixtures::contains;
-using fixtures::error_of;
-using fixtures::put;
-using fixtures::values_of;
-
 /// A file of version 1 with that dictionary, padded to a multiple of 64 as NumPy does.
 std::string npy(std::string header, const std::string& data, const std::string& version = {1, 0}) {
   const std::size_t before = version[0] == 1 ? 10 : 12;

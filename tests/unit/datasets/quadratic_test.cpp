@@ -8,9 +8,6 @@
 namespace pipewright {
 namespace {
 
-using fixtures::first_indices;
-using fixtures::make_dataset;
-
 std::unique_ptr<Dataset> opened(const std::string& options) {
   auto dataset = make_dataset("quadratic", options);
   dataset->open({.model_input = {3}, .model_task = Task::Minimize});

@@ -8,12 +8,6 @@
 namespace pipewright {
 namespace {
 
-using fixtures::contains;
-using fixtures::error_of;
-using fixtures::first_indices;
-using fixtures::make_dataset;
-using fixtures::values_of;
-
 const DatasetRequest kRequest{.model_input = {3, 4}, .model_classes = 5};
 
 struct Everything {

@@ -8,14 +8,6 @@
 namespace pipewright {
 namespace {
 
-using fixtures::contains;
-using fixtures::error_of;
-using fixtures::gzipped;
-using fixtures::put;
-using fixtures::sign_tar_header;
-using fixtures::tar_end;
-using fixtures::tar_member;
-
 constexpr std::uint64_t kLimit = 1 << 20;
 using Files = std::vector<std::pair<std::string, std::string>>;
 

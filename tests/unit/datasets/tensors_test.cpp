@@ -13,11 +13,6 @@
 namespace pipewright {
 namespace {
 
-using fixtures::contains;
-using fixtures::error_of;
-using fixtures::make_dataset;
-using fixtures::values_of;
-
 class TensorsDataset : public ::testing::Test {
  protected:
   TensorsDataset() {

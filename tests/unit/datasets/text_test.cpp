@@ -4,12 +4,6 @@
 namespace pipewright {
 namespace {
 
-using fixtures::contains;
-using fixtures::error_of;
-using fixtures::first_indices;
-using fixtures::make_dataset;
-using fixtures::put;
-using fixtures::values_of;
 using Integers = std::vector<std::int64_t>;
 
 class RunningText : public ::testing::Test {

@@ -10,18 +10,6 @@
 namespace pipewright {
 namespace {
 
-using fixtures::contains;
-using fixtures::error_of;
-using fixtures::first_indices;
-using fixtures::gzipped;
-using fixtures::make_dataset;
-using fixtures::put;
-using fixtures::sample_file;
-using fixtures::solid_png;
-using fixtures::tar_end;
-using fixtures::tar_member;
-using fixtures::values_of;
-
 /// Three classes, not in sorted order; the grey of an image says which it is.
 std::map<std::string, std::string> made_up_files() {
   return {{"wnids.txt", "n3\nn1\r\nn2\n"},
@@ -36,24 +24,13 @@ std::map<std::string, std::string> made_up_files() {
           {"val/val_annotations.txt", "val_1.JPEG\tn3\t0\t0\t9\t9\nval_0.JPEG\tn1\t0\t0\t9\t9\n"}};
 }
 
-class TinyImagenet : public ::testing::Test {
+class TinyImagenet : public DatasetFiles {
  protected:
-  void write(const std::map<std::string, std::string>& files) {
-    std::filesystem::remove_all(folder_ / "set");
-    for (const auto& [name, content] : files) {
-      std::filesystem::create_directories((folder_ / ("set/" + name)).parent_path());
-      put(folder_ / ("set/" + name), content);
-    }
-  }
-  std::unique_ptr<Dataset> opened(const std::string& place = "/set", const std::string& more = "") {
-    auto data =
-        make_dataset("tiny_imagenet", "{root: '" + folder_.text() + place +
-                                          "', mean: [0, 0, 0], std: [1, 1, 1]" + more + "}");
-    data->open({});
-    return data;
-  }
-  std::string refusal() {
-    return error_of([this] { opened(); });
+  TinyImagenet() : DatasetFiles("tiny_imagenet", "mean: [0, 0, 0], std: [1, 1, 1]") {}
+  /// In the place of all files that are there.
+  void write_all(const std::map<std::string, std::string>& files, const std::string& within = "") {
+    std::filesystem::remove_all(folder_.text());
+    for (const auto& [name, content] : files) write(within + name, content);
   }
   void expect_made_up_images(const Dataset& data) {
     EXPECT_EQ(data.classes(), 3);
@@ -70,15 +47,13 @@ class TinyImagenet : public ::testing::Test {
     EXPECT_EQ(values_of<std::int64_t>(test.y), (std::vector<std::int64_t>{2, 0}));
     EXPECT_EQ(values_of<float>(test.x[0])[0], 101 / 255.0f);
   }
-
-  fixtures::TemporaryFolder folder_;
 };
 
 TEST_F(TinyImagenet, LabelsByTheSortedNamesOfClasses) {
-  write(made_up_files());
+  write_all(made_up_files());
   expect_made_up_images(*opened());
-  std::filesystem::rename(folder_ / "set", folder_ / "tiny-imagenet-200");
-  expect_made_up_images(*opened(""));
+  write_all(made_up_files(), "tiny-imagenet-200/");
+  expect_made_up_images(*opened());
 }
 
 TEST_F(TinyImagenet, IsReadFromAnArchive) {
@@ -86,13 +61,13 @@ TEST_F(TinyImagenet, IsReadFromAnArchive) {
   for (const auto& [name, content] : made_up_files())
     archive += tar_member("tiny-imagenet-200/" + name, content);
   put(folder_ / "tiny-imagenet-200.tar.gz", gzipped(archive + tar_end()));
-  expect_made_up_images(*opened(""));
-  expect_made_up_images(*opened("/tiny-imagenet-200.tar.gz"));
+  expect_made_up_images(*opened());
+  expect_made_up_images(*opened("", "/tiny-imagenet-200.tar.gz"));
 }
 
 TEST_F(TinyImagenet, MakesImagesOfTheSizeAskedFor) {
-  write(made_up_files());
-  const auto data = opened("/set", ", size: 40, eval_size: 32");
+  write_all(made_up_files());
+  const auto data = opened("size: 40, eval_size: 32");
   EXPECT_EQ(data->sample_shape(), (std::vector<std::int64_t>{3, 40, 40}));
   const RandomStream stream(1, "augment");
   const Batch train = data->batch(Split::Train, first_indices(3), &stream);
@@ -106,21 +81,21 @@ TEST_F(TinyImagenet, SaysWhatIsMissingAndWhereToGetIt) {
   for (const char* name : {"wnids.txt", "val/val_annotations.txt"}) {
     auto files = made_up_files();
     files.erase(name);
-    write(files);
+    write_all(files);
     const std::string error = refusal();
-    EXPECT_TRUE(contains(error, "set/" + std::string(name) + ": no such file"));
+    EXPECT_TRUE(contains(error, "/" + std::string(name) + ": no such file"));
     EXPECT_TRUE(contains(error, "90528d7ca1a48142e341f4ef8d21d0de"));
     EXPECT_TRUE(contains(error, "CS231n"));
   }
-  std::filesystem::remove_all(folder_ / "set");
-  EXPECT_TRUE(contains(refusal(), "set/wnids.txt: no such file"));
+  write_all({});
+  EXPECT_TRUE(contains(refusal(), "/wnids.txt: no such file"));
 }
 
 TEST_F(TinyImagenet, NamesFileAndRecordOfWhatIsWrong) {
   const auto with = [this](const std::string& name, const std::string& content) {
     auto files = made_up_files();
     files[name] = content;
-    write(files);
+    write_all(files);
     return refusal();
   };
   const std::string annotations = "val/val_annotations.txt";
@@ -140,11 +115,11 @@ TEST_F(TinyImagenet, NamesTheImageThatIsDamaged) {
   const auto with = [this](const std::string& content, const std::string& more = "") {
     auto files = made_up_files();
     files["train/n2/images/n2_0.JPEG"] = content;
-    write(files);
-    const auto data = opened("/set", more);
+    write_all(files);
+    const auto data = opened(more);
     const std::string error =
         error_of([&] { data->batch(Split::Train, first_indices(4), nullptr); });
-    EXPECT_TRUE(error.empty() || contains(error, "set/train/n2/images/n2_0.JPEG: "));
+    EXPECT_TRUE(error.empty() || contains(error, "/train/n2/images/n2_0.JPEG: "));
     return error;
   };
   const std::string png = solid_png(64, 64, 20);
@@ -153,7 +128,7 @@ TEST_F(TinyImagenet, NamesTheImageThatIsDamaged) {
   EXPECT_TRUE(contains(with("text"), "neither a JPEG nor a PNG"));
   EXPECT_TRUE(contains(with(""), "is empty"));
   EXPECT_TRUE(contains(with(solid_png(63, 64, 20)), "64 × 63 pixels, must be 64 × 64"));
-  EXPECT_EQ(with(solid_png(63, 64, 20), ", size: 32"), "");
+  EXPECT_EQ(with(solid_png(63, 64, 20), "size: 32"), "");
 }
 
 // Computed by Pillow 12.3 and NumPy from the same archive.

@@ -6,37 +6,22 @@
 namespace pipewright {
 namespace {
 
-using fixtures::contains;
-using fixtures::error_of;
-using fixtures::first_indices;
-using fixtures::make_dataset;
-using fixtures::put;
-using fixtures::values_of;
 using Integers = std::vector<std::int64_t>;
 
 /// Without merges the tokens are letters: a@@ b@@ and so on, the last without "@@".
-class Translation : public ::testing::Test {
+class Translation : public DatasetFiles {
  protected:
-  Translation() {
+  Translation() : DatasetFiles("translation") {
     put(folder_ / "train.en", "ab a\nb ab\na\n");
     put(folder_ / "train.de", "ba b\na\nbbbbb b\n");
     put(folder_ / "test.en", "c aa\n");
     put(folder_ / "test.de.gz", fixtures::gzipped("ab,\n"));
   }
-  std::unique_ptr<Dataset> opened(const std::string& options = "merges: 0") {
-    auto dataset = make_dataset("translation", "{root: '" + folder_.text() + "', " + options + "}");
-    dataset->open({});
-    return dataset;
-  }
-  std::string refusal(const std::string& options = "merges: 0") {
-    return error_of([&] { opened(options); });
-  }
-  fixtures::TemporaryFolder folder_;
 };
 
 // b 6 times, b@@ 5, a 4, a@@ 2
 TEST_F(Translation, PadsToTheLongestOfTheMiniBatch) {
-  const auto data = opened();
+  const auto data = opened("merges: 0");
   EXPECT_EQ(data->task(), Task::Translate);
   EXPECT_EQ(data->metrics(), (std::vector<std::string>{"perplexity", "bleu"}));
   EXPECT_EQ(data->vocabulary(), 16) << "4 marks and 4 letters are a multiple of 8: 8 more";
@@ -64,7 +49,7 @@ TEST_F(Translation, PadsToTheLongestOfTheMiniBatch) {
 }
 
 TEST_F(Translation, GivesTextsBack) {
-  const auto data = opened();
+  const auto data = opened("merges: 0");
   EXPECT_EQ(data->reference(Split::Test, 0), "ab ,");
   EXPECT_EQ(data->reference(Split::Train, 2), "bbbbb b");
   EXPECT_EQ(data->text(Integers{2, 5, 5, 4, 6, 3, 6, 0}), "bbb a") << "nothing after the end mark";
@@ -100,20 +85,20 @@ TEST_F(Translation, TakesTokenisedTextsAsTheyAre) {
   put(folder_ / "tgt-train.txt", "es\tist 5,5\n");
   put(folder_ / "src-test.txt", "a.\n");
   put(folder_ / "tgt-test.txt", "b.\n");
-  EXPECT_EQ(opened()->reference(Split::Test, 0), "b.");
-  EXPECT_EQ(opened()->reference(Split::Train, 0), "es ist 5,5");
+  EXPECT_EQ(opened("merges: 0")->reference(Split::Test, 0), "b.");
+  EXPECT_EQ(opened("merges: 0")->reference(Split::Train, 0), "es ist 5,5");
   EXPECT_EQ(opened("words: 13a")->reference(Split::Test, 0), "b .");
 }
 
 TEST_F(Translation, SaysWhatIsWrong) {
   put(folder_ / "train.de", "a\nb\n");
-  EXPECT_TRUE(contains(refusal(), "train.de: has 2 lines, but train.en has 3"));
+  EXPECT_TRUE(contains(refusal("merges: 0"), "train.de: has 2 lines, but train.en has 3"));
   put(folder_ / "train.de", "a\nb\n\xff\n");
-  EXPECT_TRUE(contains(refusal(), "train.de: line 3 is not UTF-8"));
+  EXPECT_TRUE(contains(refusal("merges: 0"), "train.de: line 3 is not UTF-8"));
   put(folder_ / "train.de", "");
-  EXPECT_TRUE(contains(refusal(), "train.de: is empty"));
+  EXPECT_TRUE(contains(refusal("merges: 0"), "train.de: is empty"));
   std::filesystem::remove(folder_ / "train.de");
-  EXPECT_TRUE(contains(refusal(), "train.de: no such file, nor train.de.gz"));
+  EXPECT_TRUE(contains(refusal("merges: 0"), "train.de: no such file, nor train.de.gz"));
   EXPECT_TRUE(
       contains(refusal("source: fr"), "holds none of task1/raw/train.fr, src-train.txt, train.fr"));
   put(folder_ / "train.de", "a\nb\nc\n");

@@ -6,11 +6,13 @@
 //   device_bench memory [--model M] [--precision P]
 //
 // Options of all: --device cuda (default) or cpu; --small for sizes that a CPU manages; --rounds 5,
-// taken in turns after one that warms up; --seconds 600, after which no new case begins. Each line
-// is a case in JSON. tools/gpu-check makes medians and ratios of them.
+// taken in turns after one that warms up. Each line is a case in JSON. The program ends with 1 if a
+// case has failed.
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <boost/program_options.hpp>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -72,12 +74,29 @@ std::string json_numbers(const std::vector<double>& numbers) {
   return nlohmann::json(numbers).dump();
 }
 
+namespace {
+bool all_measured = true;  // no case has failed yet
+}
+
+std::string json_ratios(const std::vector<double>& above, const std::vector<double>& below) {
+  std::vector<double> ratios;
+  for (std::size_t round = 0; round < above.size(); ++round)
+    ratios.push_back(above[round] / below[round]);
+  std::sort(ratios.begin(), ratios.end());
+  const std::size_t half = ratios.size() / 2;
+  const double median =
+      ratios.size() % 2 == 1 ? ratios[half] : (ratios[half - 1] + ratios[half]) / 2;
+  return nlohmann::json{{"median", median}, {"low", ratios.front()}, {"high", ratios.back()}}
+      .dump();
+}
+
 void report(const std::string& kind, std::vector<std::pair<std::string, std::string>> fields,
             const std::function<std::vector<std::pair<std::string, std::string>>()>& measured) {
   try {
     for (auto& field : measured()) fields.push_back(std::move(field));
   } catch (const std::exception& failure) {  // LibTorch's too: the next case may still be measured
     fields.emplace_back("error", json_text(split(failure.what(), '\n').front()));
+    all_measured = false;
   }
   std::string line = concat("{\"kind\": ", json_text(kind));
   for (const auto& [name, value] : fields) line += concat(", ", json_text(name), ": ", value);
@@ -93,7 +112,6 @@ namespace po = boost::program_options;
 std::pair<std::string, DeviceBench> parse(int count, char** values) {
   DeviceBench bench;
   std::string part, device;
-  double limit = 0;
   po::options_description known("device_bench steps|codecs|memory [options]");
   known.add_options()("help", "says this")("part", po::value(&part)->default_value("steps"),
                                            "steps, codecs or memory")(
@@ -102,8 +120,7 @@ std::pair<std::string, DeviceBench> parse(int count, char** values) {
       "rounds", po::value(&bench.rounds)->default_value(5), "rounds after the one that warms up")(
       "model", po::value(&bench.model), "only this model")("precision", po::value(&bench.precision),
                                                            "only this precision")(
-      "scheme", po::value(&bench.scheme), "only this scheme")(
-      "seconds", po::value(&limit)->default_value(600), "no new case begins later");
+      "scheme", po::value(&bench.scheme), "only this scheme");
   po::positional_options_description places;
   places.add("part", 1);
   po::variables_map given;
@@ -115,9 +132,6 @@ std::pair<std::string, DeviceBench> parse(int count, char** values) {
     print("%s", text.str().c_str());
     return {};
   }
-  bench.until = std::chrono::steady_clock::now() +
-                std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                    std::chrono::duration<double>(limit));
   bench.device = resolve_devices({device}, "--device").front();
   return {part, bench};
 }
@@ -132,7 +146,7 @@ int run(int count, char** values) {
     measure_memory(bench);
   else if (!part.empty())
     throw Error(ErrorKind::Experiment, concat("'", part, "' is none of steps, codecs, memory"));
-  return 0;
+  return all_measured ? 0 : 1;
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include <c10/core/Device.h>
 
-#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -18,10 +17,9 @@ struct DeviceBench {
   at::Device device = at::kCPU;
   bool small = false;  ///< sizes that a CPU manages in seconds
   int rounds = 5;
-  std::string model;                            ///< only this one, if given
-  std::string precision;                        ///< only this one, if given
-  std::string scheme;                           ///< only this one, if given
-  std::chrono::steady_clock::time_point until;  ///< no case begins later
+  std::string model;      ///< only this one, if given
+  std::string precision;  ///< only this one, if given
+  std::string scheme;     ///< only this one, if given
 };
 
 /// A model that is measured, with its mini-batch.
@@ -42,12 +40,16 @@ Experiment device_experiment(const DeviceModel& model, const std::string& scheme
 /// Seconds that the work takes by the clock on the wall, until the device has done it.
 double seconds(at::Device device, const std::function<void()>& work);
 
-/// Prints {"kind": …, then `fields`}; prints an error instead if `measured` throws one.
+/// Prints {"kind": …, then `fields`}; prints an error instead if `measured` throws one, and lets
+/// the program end with 1.
 void report(const std::string& kind, std::vector<std::pair<std::string, std::string>> fields,
             const std::function<std::vector<std::pair<std::string, std::string>>()>& measured);
 /// JSON of a text, and of numbers.
 std::string json_text(const std::string& text);
 std::string json_numbers(const std::vector<double>& numbers);
+/// The median, the lowest and the highest ratio of the same rounds, which a slow drift of the
+/// machine leaves alone.
+std::string json_ratios(const std::vector<double>& above, const std::vector<double>& below);
 
 /// A training step of schemes, in serial, with one stream and with several, against a plain step.
 void measure_steps(const DeviceBench& bench);

@@ -49,7 +49,9 @@ std::vector<std::pair<std::string, std::string>> rounds_of(const DeviceBench& be
           {"error_of_values", json_numbers({error})},
           {"copy_ms", json_numbers(copy)},
           {"encode_ms", json_numbers(encoding)},
-          {"decode_ms", json_numbers(decoding)}};
+          {"decode_ms", json_numbers(decoding)},
+          {"encode_over_copy", json_ratios(encoding, copy)},
+          {"decode_over_copy", json_ratios(decoding, copy)}};
 }
 
 }  // namespace
@@ -57,10 +59,8 @@ std::vector<std::pair<std::string, std::string>> rounds_of(const DeviceBench& be
 void measure_codecs(const DeviceBench& bench) {
   for (const char* options :
        {"{bits: 6, split: 2}", "{bits: 3, split: 1}", "{bits: 6, split: 2, thresholds: sampled}",
-        "{bits: 9, split: 3}", "{bits: 12, split: 4}"}) {
-    if (std::chrono::steady_clock::now() > bench.until) return;
+        "{bits: 9, split: 3}", "{bits: 12, split: 4}"})
     report("codec", {{"options", json_text(options)}}, [&] { return rounds_of(bench, options); });
-  }
 }
 
 }  // namespace pipewright::bench

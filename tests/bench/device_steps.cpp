@@ -113,6 +113,9 @@ Fields rounds_of(const DeviceBench& bench, const DeviceModel& model, const Schem
   Fields fields;
   for (const auto& [name, numbers] : milliseconds)
     fields.emplace_back(concat(name, "_ms"), json_numbers(numbers));
+  for (const Way& way : kWays)
+    fields.emplace_back(concat(way.name, "_over_plain"),
+                        json_ratios(milliseconds[way.name], milliseconds["plain"]));
   return fields;
 }
 
@@ -123,7 +126,6 @@ void measure_steps(const DeviceBench& bench) {
     for (const DeviceModel& model : device_models(bench))
       for (const std::string& precision : device_precisions(bench)) {
         if (!bench.scheme.empty() && bench.scheme != scheme.name) continue;
-        if (std::chrono::steady_clock::now() > bench.until) return;
         report("step",
                {{"model", json_text(model.name)},
                 {"precision", json_text(precision)},

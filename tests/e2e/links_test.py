@@ -92,35 +92,71 @@ class Links(unittest.TestCase):
 
 
 def tests_in_cpp():
-    """Suite.Name of every test of GoogleTest."""
+    """Suite.Name of every test of GoogleTest, and of ctest's that are called so."""
     found = re.compile(r"(?m)^TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\)")
-    return {f"{suite}.{name}" for file in (SOURCE / "tests").rglob("*.cpp") for suite, name in found.findall(file.read_text(encoding="utf-8"))}
+    inside = {f"{suite}.{name}" for file in (SOURCE / "tests").rglob("*.cpp") for suite, name in found.findall(file.read_text(encoding="utf-8"))}
+    return inside | set(re.findall(r"pipewright_test\((\w+\.\w+)", (SOURCE / "tests/CMakeLists.txt").read_text(encoding="utf-8")))
 
 
-def unknown_names(text, tests):
-    """Tests and paths in backticks that do not exist."""
+def sources():
+    """Sources of the tree and not of what was built, by their paths."""
+    rooms = ("core", "schemes", "models", "datasets", "tools", "tests", "python", "examples")
+    for room in rooms:
+        for file in (SOURCE / room).rglob("*"):
+            if file.suffix in (".h", ".cpp", ".py", ".cu", ".sh") and file.is_file():
+                yield file
+
+
+def unknown_names(text, tests, bases=(SOURCE,)):
+    """Tests, and paths below one of these folders, in backticks that do not exist."""
     for name in re.findall(r"`([A-Z]\w+\.[A-Z]\w+)`", text):
-        if name not in tests:
+        if name not in tests and not name.startswith("Suite."):
             yield f"{name}: there is no such test"
-    for path in re.findall(r"`((?:tests|core|schemes|docs|tools|examples|experiments)/[\w./-]+)`", text):
-        if not (SOURCE / path).exists():
+    for path in re.findall(r"`([\w.-]+/[\w./-]*)`", text):
+        first = path.split("/")[0]
+        if first in ("build", "runs") or not any((base / first).is_dir() for base in bases):
+            continue  # of a run, of LibTorch
+        if not any((base / (path + end)).exists() for base in bases for end in ("", ".h", ".cpp", ".py")):
             yield f"{path}: there is no such file"
 
 
+def unknown_code(text, files, words):
+    """Functions and files without a folder in backticks that no source has."""
+    for name in re.findall(r"`([\w:.]+)\([^`]*\)`", text):
+        if re.split(r"[.:]", name)[-1] not in words:
+            yield f"{name}(): there is no such function"
+    for name in re.findall(r"`([\w-]+\.(?:h|cpp|py|cu))`", text):
+        if name not in files:
+            yield f"{name}: there is no such file"
+
+
 class Names(unittest.TestCase):
-    """A page of the manual says what holds a sentence by the name of a test or a file."""
+    """A page of the manual says what holds a sentence by the name of a test or a file, and a room's page what is where."""
 
     def test_of_tests_and_files_exist(self):
         tests = tests_in_cpp()
         self.assertGreater(len(tests), 1000)
-        for page in sorted((SOURCE / "docs/manual").rglob("*.md")):
-            with self.subTest(page.relative_to(SOURCE)):
-                self.assertEqual([], list(unknown_names(page.read_text(encoding="utf-8"), tests)))
+        for page in pages():
+            if page.is_relative_to(SOURCE / "docs/manual") or page.name in ("README.md", "CONTRIBUTING.md", "architecture.md"):
+                with self.subTest(page.relative_to(SOURCE)):
+                    manual = page.is_relative_to(SOURCE / "docs/manual")
+                    bases = (SOURCE,) if manual else (page.parent, SOURCE, SOURCE / "core", SOURCE / "tests")
+                    self.assertEqual([], list(unknown_names(page.read_text(encoding="utf-8"), tests, bases)))
+
+    def test_of_functions_exist(self):
+        files = list(sources())
+        words = {word for file in files for word in re.findall(r"\w+", file.read_text(encoding="utf-8", errors="replace"))}
+        for page in pages():
+            if page.name in ("README.md", "CONTRIBUTING.md", "architecture.md"):
+                with self.subTest(page.relative_to(SOURCE)):
+                    self.assertEqual([], list(unknown_code(re.sub(r"(?ms)^ *```.*?^ *```$", "", page.read_text(encoding="utf-8")), {file.name for file in files}, words)))
 
     def test_that_do_not_exist_are_found(self):
-        text = "`Copies.AreMany` is held in `tests/unit/none.cpp`; `Copies.AreFew` is not, and `README.md` is no test."
+        text = "`Copies.AreMany` is held in `tests/unit/none.cpp`; `Copies.AreFew` is not, and `README.md` is no test; `ATen/core`."
         said = ["Copies.AreMany: there is no such test", "tests/unit/none.cpp: there is no such file"]
         self.assertEqual(said, list(unknown_names(text, {"Copies.AreFew"})))
+        said = ["A::b(): there is no such function", "c.cpp: there is no such file"]
+        self.assertEqual(said, list(unknown_code("`a(int)` and `A::b()` in `c.cpp`, not in `d.cpp`", {"d.cpp"}, {"a"})))
 
 
 PLACE = re.compile(

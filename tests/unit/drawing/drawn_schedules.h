@@ -9,15 +9,8 @@
 #include "core/base/as_size.h"
 #include "core/base/text.h"
 #include "core/schedule/builders.h"
-#include "core/system/file.h"
-#include "tests/unit/source_dir.h"
 
 namespace pipewright {
-
-/// The content of a file in tests/golden/schedule.
-inline std::string golden(const std::string& name) {
-  return read_file(source_dir() / "tests/golden/schedule" / name);
-}
 
 inline std::size_t count_of(const std::string& what, const std::string& text) {
   std::size_t count = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other programs read: one line per action, and a Chrome trace.
+// What other programs read: a Chrome trace. The cases of tests/cases/schedules hold CSV files.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -10,11 +10,6 @@
 
 namespace pipewright {
 namespace {
-
-TEST(RenderCsv, OneLinePerAction) {
-  EXPECT_EQ(render_csv(prove(spectrain(2, 2))), golden("csv_spectrain.csv"));
-  EXPECT_EQ(render_csv(prove(pairwise())), golden("csv_pairwise.csv"));
-}
 
 using Json = nlohmann::json;
 

@@ -130,6 +130,16 @@ def unknown_code(text, files, words):
             yield f"{name}: there is no such file"
 
 
+def unknown_units(page):
+    """Names in the first column of a table of units that no file of the room has."""
+    units = {file.stem for file in page.parent.rglob("*")} | {file.name for file in page.parent.rglob("*")}
+    for table in re.findall(r"(?m)^\| unit \|.*\n\|[-| ]+\n((?:\|.*\n)+)", page.read_text(encoding="utf-8")):
+        for row in table.splitlines():
+            for name in re.findall(r"`([\w./-]+)`", row.split("|")[1]):
+                if name.rstrip("/").split("/")[-1] not in units:
+                    yield f"{name}: there is no such unit"
+
+
 class Names(unittest.TestCase):
     """A page of the manual says what holds a sentence by the name of a test or a file, and a room's page what is where."""
 
@@ -151,10 +161,18 @@ class Names(unittest.TestCase):
                 with self.subTest(page.relative_to(SOURCE)):
                     self.assertEqual([], list(unknown_code(re.sub(r"(?ms)^ *```.*?^ *```$", "", page.read_text(encoding="utf-8")), {file.name for file in files}, words)))
 
+    def test_of_units_exist(self):
+        for page in sorted((SOURCE / "core").rglob("README.md")):
+            with self.subTest(page.relative_to(SOURCE)):
+                self.assertEqual([], list(unknown_units(page)))
+
     def test_that_do_not_exist_are_found(self):
         text = "`Copies.AreMany` is held in `tests/unit/none.cpp`; `Copies.AreFew` is not, and `README.md` is no test; `ATen/core`."
         said = ["Copies.AreMany: there is no such test", "tests/unit/none.cpp: there is no such file"]
         self.assertEqual(said, list(unknown_names(text, {"Copies.AreFew"})))
+        page = Path(self.enterContext(tempfile.TemporaryDirectory())) / "README.md"
+        page.write_text("| unit | idea |\n|---|---|\n| `README`, `none`, `README.md` | `text` |\n")
+        self.assertEqual(["none: there is no such unit"], list(unknown_units(page)))
         said = ["A::b(): there is no such function", "c.cpp: there is no such file"]
         self.assertEqual(said, list(unknown_code("`a(int)` and `A::b()` in `c.cpp`, not in `d.cpp`", {"d.cpp"}, {"a"})))
 

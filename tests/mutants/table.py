@@ -93,7 +93,7 @@ MUTANTS = [
     Mutant("activations come back one pass late", "core/schedule/offload.cpp",
            "int fetch = backward - ahead - 1;", "int fetch = backward - ahead;", "core_tests", "Offload*"),
     Mutant("a backward runs beside its own forward", "core/schedule/dependencies.cpp",
-           "forward.microbatch == backward.microbatch;", "forward.microbatch != backward.microbatch;", "core_tests", "Dependencies*:Validate*:CsvSchedule*"),
+           "forward.microbatch == backward.microbatch;", "forward.microbatch != backward.microbatch;", "core_tests", "Dependencies*:Prove.*:CsvSchedule*"),
     # stage
     Mutant("Nesterov's step forgets the fresh gradient", "core/optim/sgd.cpp",
            "return w - factor<V>(lr) * (g + factor<V>(mu) * v[0]);", "return w - factor<V>(lr) * (factor<V>(mu) * v[0]);",

@@ -5,22 +5,11 @@
 
 #include <algorithm>
 
-#include "core/base/error.h"
-#include "core/drawing/render_refusal.h"
 #include "core/schedule/builders.h"
+#include "tests/unit/schedule/refusal.h"
 
 namespace pipewright {
 namespace {
-
-std::string refusal(const Schedule& schedule) {
-  try {
-    prove_for_eyes(Schedule(schedule));
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::Schedule);
-    return error.what();
-  }
-  return "accepted";
-}
 
 void expect_said(const Schedule& schedule, const std::string& place, const std::string& message,
                  const std::string& marked) {

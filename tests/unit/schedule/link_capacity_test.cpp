@@ -5,23 +5,12 @@
 
 #include <algorithm>
 
-#include "core/base/error.h"
-#include "core/drawing/render_refusal.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/prove.h"
+#include "tests/unit/schedule/refusal.h"
 
 namespace pipewright {
 namespace {
-
-std::string link_capacity_refusal(const Schedule& schedule) {
-  try {
-    prove_for_eyes(Schedule(schedule));
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::Schedule);
-    return error.what();
-  }
-  return "accepted";
-}
 
 Schedule two_stages_per_worker(int capacity, int microbatches) {
   return pipeline_schedule({.stages = 4,
@@ -42,44 +31,43 @@ Schedule last_wanted_first(int capacity, int microbatches) {
 TEST(LinkCapacity, OneMessageIsEnoughForOneForwardOneBackward) {
   for (const bool flush : {true, false})
     for (int stages = 1; stages <= 6; ++stages)
-      EXPECT_EQ(link_capacity_refusal(pipeline_schedule(
+      EXPECT_EQ(refusal(pipeline_schedule(
                     {.stages = stages, .microbatches = 5, .minibatches = 3, .link_capacity = 1},
                     {.flush = flush})),
                 "accepted");
 }
 
 TEST(LinkCapacity, OneMessageIsEnoughForGPipeWithAWorkerPerStage) {
-  EXPECT_EQ(link_capacity_refusal(pipeline_schedule(
-                {.stages = 4, .microbatches = 6, .link_capacity = 1}, {.fill_drain = true})),
+  EXPECT_EQ(refusal(pipeline_schedule({.stages = 4, .microbatches = 6, .link_capacity = 1},
+                                      {.fill_drain = true})),
             "accepted");
 }
 
 TEST(LinkCapacity, FillAndDrainOfTwoStagesPerWorkerNeedsMore) {
-  const std::string text = link_capacity_refusal(two_stages_per_worker(1, 4));
+  const std::string text = refusal(two_stages_per_worker(1, 4));
   EXPECT_NE(text.find("can never start"), std::string::npos) << text;
   EXPECT_NE(text.find("its link to worker 1 already holds 1 message"), std::string::npos) << text;
-  EXPECT_EQ(link_capacity_refusal(two_stages_per_worker(4, 4)), "accepted");
-  EXPECT_EQ(link_capacity_refusal(two_stages_per_worker(0, 4)), "accepted") << "0 is unbounded";
+  EXPECT_EQ(refusal(two_stages_per_worker(4, 4)), "accepted");
+  EXPECT_EQ(refusal(two_stages_per_worker(0, 4)), "accepted") << "0 is unbounded";
 }
 
 TEST(LinkCapacity, IsTheNumberOfMessagesThatWait) {
   for (int microbatches = 2; microbatches <= 5; ++microbatches) {
     for (int capacity = 1; capacity < microbatches; ++capacity)
-      EXPECT_NE(
-          link_capacity_refusal(last_wanted_first(capacity, microbatches)).find("can never start"),
-          std::string::npos);
-    EXPECT_EQ(link_capacity_refusal(last_wanted_first(microbatches, microbatches)), "accepted");
+      EXPECT_NE(refusal(last_wanted_first(capacity, microbatches)).find("can never start"),
+                std::string::npos);
+    EXPECT_EQ(refusal(last_wanted_first(microbatches, microbatches)), "accepted");
   }
 }
 
 TEST(LinkCapacity, HoldsForGradientsToo) {
   Schedule schedule =
       pipeline_schedule({.stages = 2, .microbatches = 2, .link_capacity = 1}, {.fill_drain = true});
-  EXPECT_EQ(link_capacity_refusal(schedule), "accepted");
+  EXPECT_EQ(refusal(schedule), "accepted");
   std::swap(schedule.workers[0][2], schedule.workers[0][3]);  // takes the gradients the other way
-  EXPECT_NE(link_capacity_refusal(schedule).find("can never start"), std::string::npos);
+  EXPECT_NE(refusal(schedule).find("can never start"), std::string::npos);
   schedule.shape.link_capacity = 2;
-  EXPECT_EQ(link_capacity_refusal(schedule), "accepted");
+  EXPECT_EQ(refusal(schedule), "accepted");
 }
 
 TEST(LinkCapacity, DoesNotCountWhatStaysOnAWorker) {
@@ -88,13 +76,13 @@ TEST(LinkCapacity, DoesNotCountWhatStaysOnAWorker) {
   auto& only = schedule.workers[0];
   only.insert(only.end(), schedule.workers[1].begin(), schedule.workers[1].end());
   schedule.workers.pop_back();
-  EXPECT_EQ(link_capacity_refusal(schedule), "accepted");
+  EXPECT_EQ(refusal(schedule), "accepted");
 }
 
 TEST(LinkCapacity, EachReplicaHasItsOwnLinks) {
   EXPECT_EQ(
-      link_capacity_refusal(pipeline_schedule(
-          {.stages = 3, .replicas = 3, .microbatches = 4, .link_capacity = 1}, {.flush = true})),
+      refusal(pipeline_schedule({.stages = 3, .replicas = 3, .microbatches = 4, .link_capacity = 1},
+                                {.flush = true})),
       "accepted");
 }
 

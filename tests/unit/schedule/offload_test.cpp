@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <map>
 
 #include "core/base/as_size.h"
@@ -18,6 +17,7 @@
 #include "core/schedule/prove.h"
 #include "core/schedule/recompute.h"
 #include "core/schedule/slots.h"
+#include "tests/unit/schedule/refusal.h"
 #include "tests/unit/schemes/scheme_cases.h"
 
 namespace pipewright {
@@ -180,28 +180,16 @@ TEST(Offload, ComesBackFromItsFile) {
   }
 }
 
-std::string offload_refusal(Schedule schedule,
-                            const std::function<void(std::vector<Action>&)>& change) {
-  change(schedule.workers[0]);
-  try {
-    prove(schedule);
-  } catch (const Error& error) {
-    const std::string text = error.what();
-    return text.substr(0, text.find('\n'));
-  }
-  return "accepted";
-}
-
 void expect_copies_refused(const Schedule& right, const std::string& words,
                            const std::function<void(std::vector<Action>&)>& change) {
-  const std::string text = offload_refusal(right, change);
+  const std::string text = refusal_after(right, change);
   EXPECT_NE(text.find(words), std::string::npos) << text;
 }
 
 TEST(Offload, IsRefusedWhereItLosesWhatIsNeededOrMovesNothing) {
   // 0F0.0 0o0.0 0F0.1 0o0.1 0F0.2 0B0.2 0f0.1 0B0.1 0f0.0 0B0.0 0U0
   const Schedule right = offloading_gpipe(1, 3, 0);
-  EXPECT_EQ(offload_refusal(right, [](auto&) {}), "accepted");
+  EXPECT_EQ(refusal_after(right, [](auto&) {}), "accepted");
   expect_copies_refused(right, "0o0.0 comes before its forward",
                         [](auto& a) { std::swap(a[0], a[1]); });
   expect_copies_refused(right, "0o0.0 happens twice",
@@ -238,7 +226,7 @@ TEST(Offload, IsRefusedWhereNoPassNeedsWhatComesBack) {
   schedule.learns_from[0].clear();
   schedule.workers[0].resize(1);
   ASSERT_EQ(actions_with_copies(schedule, 0), "0F0");
-  EXPECT_EQ(offload_refusal(schedule, [](auto&) {}), "accepted");
+  EXPECT_EQ(refusal_after(schedule, [](auto&) {}), "accepted");
   const Action offload{.kind = ActionKind::Offload}, fetch{.kind = ActionKind::Fetch};
   expect_copies_refused(schedule, "0o0 moves activations to the host that no fetch brings back",
                         [&](auto& a) { a.push_back(offload); });

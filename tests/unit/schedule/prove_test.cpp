@@ -7,9 +7,9 @@
 #include <algorithm>
 
 #include "core/base/as_size.h"
-#include "core/base/error.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/offload.h"
+#include "tests/unit/schedule/refusal.h"
 
 namespace pipewright {
 namespace {
@@ -41,28 +41,18 @@ Schedule with_head() {
   return schedule;
 }
 
-std::string validate_refusal(const Schedule& schedule) {
-  try {
-    prove_for_eyes(Schedule(schedule));
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::Schedule);
-    return error.what();
-  }
-  return "accepted";
-}
-
 void expect_refused(const Schedule& schedule, const std::string& reason) {
-  const std::string text = validate_refusal(schedule);
+  const std::string text = refusal(schedule);
   EXPECT_NE(text.find(reason), std::string::npos) << "expected: " << reason << "\nin: " << text;
 }
 
-TEST(Validate, AcceptsWhatTheseTestsStartFrom) {
-  EXPECT_EQ(validate_refusal(pipeline(3, 2)), "accepted");
-  EXPECT_EQ(validate_refusal(pipeline(2, 2, 2, 2)), "accepted");
-  EXPECT_EQ(validate_refusal(with_head()), "accepted");
+TEST(Prove, AcceptsWhatTheseTestsStartFrom) {
+  EXPECT_EQ(refusal(pipeline(3, 2)), "accepted");
+  EXPECT_EQ(refusal(pipeline(2, 2, 2, 2)), "accepted");
+  EXPECT_EQ(refusal(with_head()), "accepted");
 }
 
-TEST(Validate, MarksTheCulpritInTheGridAndSaysWhereItIs) {
+TEST(Prove, MarksTheCulpritInTheGridAndSaysWhereItIs) {
   Schedule schedule = pipeline(2);
   schedule.workers[1].insert(schedule.workers[1].begin() + 1, schedule.workers[1][0]);
   expect_refused(schedule,
@@ -72,7 +62,7 @@ TEST(Validate, MarksTheCulpritInTheGridAndSaysWhereItIs) {
   expect_refused(schedule, "▶F0◀");
 }
 
-TEST(Validate, MarksAPassWhoseWeightsDoNotExistToo) {
+TEST(Prove, MarksAPassWhoseWeightsDoNotExistToo) {
   Schedule schedule = pipeline(2);
   schedule.workers[1][0].weights = Weights::of_version(5);
   expect_refused(
@@ -81,7 +71,7 @@ TEST(Validate, MarksAPassWhoseWeightsDoNotExistToo) {
   expect_refused(schedule, "▶F0◀");
 }
 
-TEST(Validate, RefusesAShapeOfNothing) {
+TEST(Prove, RefusesAShapeOfNothing) {
   for (int PipelineShape::*count : {&PipelineShape::stages, &PipelineShape::replicas,
                                     &PipelineShape::microbatches, &PipelineShape::minibatches}) {
     Schedule schedule = pipeline(2);
@@ -90,10 +80,10 @@ TEST(Validate, RefusesAShapeOfNothing) {
   }
 }
 
-TEST(Validate, RefusesSlicesThatAreNoWholeMicroBatches) {
+TEST(Prove, RefusesSlicesThatAreNoWholeMicroBatches) {
   Schedule schedule =
       pipeline_schedule({.stages = 2, .microbatches = 4, .slices = 2}, {.slices_back = true});
-  EXPECT_EQ(validate_refusal(schedule), "accepted");
+  EXPECT_EQ(refusal(schedule), "accepted");
   for (const int slices : {3, 0, -1, 8}) {
     schedule.shape.slices = slices;
     expect_refused(schedule,
@@ -101,12 +91,12 @@ TEST(Validate, RefusesSlicesThatAreNoWholeMicroBatches) {
   }
 }
 
-TEST(Validate, RefusesASliceBeforeOneThatItNeeds) {
+TEST(Prove, RefusesASliceBeforeOneThatItNeeds) {
   const Schedule right =
       pipeline_schedule({.stages = 2, .microbatches = 4, .slices = 2}, {.slices_back = true});
   Schedule schedule = right;
   std::swap(schedule.workers[0][2], schedule.workers[0][1]);  // another micro-batch's first slice
-  EXPECT_EQ(validate_refusal(schedule), "accepted");
+  EXPECT_EQ(refusal(schedule), "accepted");
   schedule = right;
   std::swap(schedule.workers[0][0], schedule.workers[0][1]);
   expect_refused(schedule,
@@ -123,16 +113,16 @@ TEST(Validate, RefusesASliceBeforeOneThatItNeeds) {
                  "0)\n");
 }
 
-TEST(Validate, RefusesASliceOnTheHost) {
+TEST(Prove, RefusesASliceOnTheHost) {
   Schedule schedule =
       with_offload(pipeline_schedule({.stages = 2, .microbatches = 6}, {.fill_drain = true}), 0);
-  EXPECT_EQ(validate_refusal(schedule), "accepted");
+  EXPECT_EQ(refusal(schedule), "accepted");
   schedule.shape.slices = 3;
   expect_refused(schedule, "moves keys of a slice, which other slices read meanwhile");
 }
 
 /// Only the half of a backward that makes the gradient of its input gives gradients to keys.
-TEST(Validate, LetsWeightOnlyHalvesOfSlicesComeInAnyOrder) {
+TEST(Prove, LetsWeightOnlyHalvesOfSlicesComeInAnyOrder) {
   const auto action = [](ActionKind kind, int slice) {
     return Action{.kind = kind, .microbatch = slice, .loss = 0};
   };
@@ -141,7 +131,7 @@ TEST(Validate, LetsWeightOnlyHalvesOfSlicesComeInAnyOrder) {
     Schedule schedule = empty_schedule({.stages = 1, .microbatches = 2, .slices = 2});
     for (const auto& [kind, slice] : order) schedule.workers[0].push_back(action(kind, slice));
     schedule.workers[0].push_back(action(Update, 0));
-    return validate_refusal(schedule);
+    return refusal(schedule);
   };
   const std::pair first{BackwardInput, 1}, second{BackwardInput, 0};
   for (const auto& [a, b] : {std::pair{1, 0}, std::pair{0, 1}})
@@ -154,10 +144,10 @@ TEST(Validate, LetsWeightOnlyHalvesOfSlicesComeInAnyOrder) {
       std::string::npos);
 }
 
-TEST(Validate, RefusesReplicasThatShareWorkersInAWayThatCannotRun) {
+TEST(Prove, RefusesReplicasThatShareWorkersInAWayThatCannotRun) {
   Schedule schedule = pipeline(2, 1, 2, 2);
   schedule.shape.replica_placement = {{0, 1}, {2, 3}};
-  EXPECT_EQ(validate_refusal(schedule), "accepted");
+  EXPECT_EQ(refusal(schedule), "accepted");
   schedule.shape.replica_placement = {{0, 1}};
   expect_refused(schedule, "does not name one worker for each stage of each replica");
   schedule.shape.replica_placement = {{0, 1}, {1}};
@@ -173,7 +163,7 @@ TEST(Validate, RefusesReplicasThatShareWorkersInAWayThatCannotRun) {
 }
 
 /// Two replicas on two workers, in opposite directions. Both workers reduce stage 0 first.
-TEST(Validate, FindsReductionsThatMeetInOtherOrdersOnSharedWorkers) {
+TEST(Prove, FindsReductionsThatMeetInOtherOrdersOnSharedWorkers) {
   const PipelineShape shape{.stages = 2, .replicas = 2, .replica_placement = {{0, 1}, {1, 0}}};
   std::vector<std::vector<Action>> orders;
   for (const int replica : {0, 1})
@@ -195,13 +185,13 @@ TEST(Validate, FindsReductionsThatMeetInOtherOrdersOnSharedWorkers) {
     for (const int stage : {0, 1})
       for (const std::size_t action : {2, 3}) actions.push_back(own(stage, action));
   }
-  EXPECT_EQ(validate_refusal(schedule), "accepted");
+  EXPECT_EQ(refusal(schedule), "accepted");
   auto& actions = schedule.workers[1];
   std::rotate(actions.begin() + 4, actions.begin() + 6, actions.end());
   expect_refused(schedule, "because its replicas never reach the same reduction");
 }
 
-TEST(Validate, RefusesPartsThatDoNotFitTheShape) {
+TEST(Prove, RefusesPartsThatDoNotFitTheShape) {
   Schedule schedule = pipeline(2);
   schedule.workers.emplace_back();
   expect_refused(schedule, "it has actions for 3 workers; its stages and replicas need 2");
@@ -213,7 +203,7 @@ TEST(Validate, RefusesPartsThatDoNotFitTheShape) {
   expect_refused(schedule, "learns_from does not say for every stage which losses it learns from");
 }
 
-TEST(Validate, RefusesLossesThatNoStageFromThereOnMakes) {
+TEST(Prove, RefusesLossesThatNoStageFromThereOnMakes) {
   for (const int loss : {-1, 0, 2, 100}) {
     Schedule schedule = pipeline(2);
     schedule.learns_from[1].push_back(loss);
@@ -221,7 +211,7 @@ TEST(Validate, RefusesLossesThatNoStageFromThereOnMakes) {
   }
 }
 
-TEST(Validate, RefusesHeadsThatAreNotBeforeTheLastStageInOrder) {
+TEST(Prove, RefusesHeadsThatAreNotBeforeTheLastStageInOrder) {
   for (const std::vector<int>& heads : {std::vector<int>{-1}, {1, 7}, {1, 2}, {1, 1}, {1, 0}}) {
     Schedule schedule = with_head();
     schedule.auxiliary = heads;
@@ -229,13 +219,13 @@ TEST(Validate, RefusesHeadsThatAreNotBeforeTheLastStageInOrder) {
   }
 }
 
-TEST(Validate, RefusesARuleThatIsNotThere) {
+TEST(Prove, RefusesARuleThatIsNotThere) {
   Schedule schedule = pipeline(2);
   schedule.workers[0][0].weights = Weights::latest(1, 1);
   expect_refused(schedule, "worker 0, action 0 (0F0) names a");
 }
 
-TEST(Validate, RefusesALossThatAStageDoesNotLearnFrom) {
+TEST(Prove, RefusesALossThatAStageDoesNotLearnFrom) {
   Schedule schedule = with_head();
   for (Action& action : schedule.workers[1])
     if (action.kind == ActionKind::BackwardInput) action.kind = ActionKind::Backward;
@@ -243,7 +233,7 @@ TEST(Validate, RefusesALossThatAStageDoesNotLearnFrom) {
                  "1B0 goes back from the loss of stage 1, from which its stage does not learn");
 }
 
-TEST(Validate, RefusesToRelayWhatAStageLearnsFrom) {
+TEST(Prove, RefusesToRelayWhatAStageLearnsFrom) {
   Schedule schedule = with_head();
   schedule.learns_from[1] = {1, 2};
   expect_refused(schedule,
@@ -265,11 +255,11 @@ Schedule with_halves() {
   return schedule;
 }
 
-TEST(Validate, AcceptsABackwardInTwoHalvesOfTheFirstStageToo) {
-  EXPECT_EQ(validate_refusal(with_halves()), "accepted");
+TEST(Prove, AcceptsABackwardInTwoHalvesOfTheFirstStageToo) {
+  EXPECT_EQ(refusal(with_halves()), "accepted");
 }
 
-TEST(Validate, RefusesHalfABackward) {
+TEST(Prove, RefusesHalfABackward) {
   Schedule schedule = with_halves();
   schedule.workers[0].erase(schedule.workers[0].begin() + 2);
   expect_refused(schedule,
@@ -283,19 +273,19 @@ TEST(Validate, RefusesHalfABackward) {
   expect_refused(schedule, "0W0 has no input-only backward of the same pass");
 }
 
-TEST(Validate, RefusesTheSecondHalfBeforeTheFirst) {
+TEST(Prove, RefusesTheSecondHalfBeforeTheFirst) {
   Schedule schedule = with_halves();
   std::swap(schedule.workers[0][1], schedule.workers[0][2]);
   expect_refused(schedule, "deadlock: 0W0 can never start, because it waits for 0b0");
 }
 
-TEST(Validate, RefusesHalvesOfDifferentWeights) {
+TEST(Prove, RefusesHalvesOfDifferentWeights) {
   Schedule schedule = with_halves();
   schedule.workers[0][6].weights = Weights::of_version(0);
   expect_refused(schedule, "0W1 computes with other weights than the input-only backward");
 }
 
-TEST(Validate, RefusesToLearnInHalvesFromALossThatAStageDoesNotLearnFrom) {
+TEST(Prove, RefusesToLearnInHalvesFromALossThatAStageDoesNotLearnFrom) {
   Schedule schedule = with_head();
   schedule.workers[1].insert(schedule.workers[1].begin() + 3,
                              Action{.kind = ActionKind::BackwardWeight, .stage = 1, .loss = 1});
@@ -303,7 +293,7 @@ TEST(Validate, RefusesToLearnInHalvesFromALossThatAStageDoesNotLearnFrom) {
                  "1W0 goes back from the loss of stage 1, from which its stage does not learn");
 }
 
-TEST(Validate, RefusesARelayToNobody) {
+TEST(Prove, RefusesARelayToNobody) {
   Schedule schedule = with_head();
   schedule.workers[0].erase(schedule.workers[0].begin() + 1);
   schedule.learns_from[0] = {};
@@ -313,7 +303,7 @@ TEST(Validate, RefusesARelayToNobody) {
                  "takes it");
 }
 
-TEST(Validate, RefusesAHeadOfAnotherLossOrWhereThereIsNone) {
+TEST(Prove, RefusesAHeadOfAnotherLossOrWhereThereIsNone) {
   Schedule schedule = with_head();
   schedule.workers[1][1].loss = 2;
   expect_refused(schedule, "1H0 names the loss of stage 2; expected that of its own stage");
@@ -322,7 +312,7 @@ TEST(Validate, RefusesAHeadOfAnotherLossOrWhereThereIsNone) {
   expect_refused(schedule, "1H0 belongs to a stage without an auxiliary head");
 }
 
-TEST(Validate, RefusesAnUpdateWithoutGradientAndAGradientWithoutUpdate) {
+TEST(Prove, RefusesAnUpdateWithoutGradientAndAGradientWithoutUpdate) {
   Schedule schedule = pipeline(1);
   std::swap(schedule.workers[0][1], schedule.workers[0][2]);
   expect_refused(schedule, "0U0 has no gradient to apply");
@@ -331,13 +321,13 @@ TEST(Validate, RefusesAnUpdateWithoutGradientAndAGradientWithoutUpdate) {
   expect_refused(schedule, "0B1 makes a gradient that no update applies");
 }
 
-TEST(Validate, RefusesAnUpdateOfAnotherMiniBatch) {  // its learning rate would be another's
+TEST(Prove, RefusesAnUpdateOfAnotherMiniBatch) {  // its learning rate would be another's
   Schedule schedule = pipeline(1);
   schedule.workers[0][2].minibatch = 1;
   expect_refused(schedule, "0U1 follows a gradient of another mini-batch than its own");
 }
 
-TEST(Validate, RefusesAGradientOfReplicasThatIsNotReducedOnce) {
+TEST(Prove, RefusesAGradientOfReplicasThatIsNotReducedOnce) {
   const Schedule right = pipeline(1, 1, 2, 2);  // F0 B0 R0 U0 F1 B1 R1 U1 on both
   Schedule schedule = right;
   for (auto& worker : schedule.workers) worker.erase(worker.begin() + 2);
@@ -351,7 +341,7 @@ TEST(Validate, RefusesAGradientOfReplicasThatIsNotReducedOnce) {
                  "0B1 adds to a gradient that has been reduced over the replicas already");
 }
 
-TEST(Validate, RefusesReplicasThatReduceInDifferentOrders) {
+TEST(Prove, RefusesReplicasThatReduceInDifferentOrders) {
   Schedule schedule = pipeline(2, 1, 1, 2);
   schedule.shape.placement = {0, 0};  // both stages of a replica on one worker
   auto merged = [](const std::vector<Action>& a, const std::vector<Action>& b, bool first) {
@@ -365,13 +355,13 @@ TEST(Validate, RefusesReplicasThatReduceInDifferentOrders) {
   const auto by_stage = schedule.workers;
   schedule.workers = {merged(by_stage[0], by_stage[1], true),
                       merged(by_stage[2], by_stage[3], true)};
-  EXPECT_EQ(validate_refusal(schedule), "accepted");
+  EXPECT_EQ(refusal(schedule), "accepted");
   schedule.workers[1] = merged(by_stage[2], by_stage[3], false);
   expect_refused(schedule,
                  "its replicas never reach the same reduction, and worker 1 is stuck at ");
 }
 
-TEST(Validate, MarksThePassWhoseBackwardIsMissing) {
+TEST(Prove, MarksThePassWhoseBackwardIsMissing) {
   Schedule schedule = pipeline(2);
   std::erase_if(schedule.workers[0], [](const Action& action) {
     return action.kind == ActionKind::Backward && action.minibatch == 1;
@@ -382,7 +372,7 @@ TEST(Validate, MarksThePassWhoseBackwardIsMissing) {
   expect_refused(schedule, "▶F1◀");
 }
 
-TEST(Validate, DrawsTheGridOfAScheduleThatLacksAWholePass) {
+TEST(Prove, DrawsTheGridOfAScheduleThatLacksAWholePass) {
   Schedule schedule = pipeline(2);
   std::erase_if(schedule.workers[1], [](const Action& action) { return action.minibatch == 1; });
   expect_refused(schedule,
@@ -390,11 +380,11 @@ TEST(Validate, DrawsTheGridOfAScheduleThatLacksAWholePass) {
   expect_refused(schedule, "\nworker 1 ");
 }
 
-TEST(Validate, RefusesAnythingButForwardsInAnEvaluation) {
+TEST(Prove, RefusesAnythingButForwardsInAnEvaluation) {
   Schedule schedule = pipeline(2);
   schedule.shape.training = false;
   expect_refused(schedule, "has no place in an evaluation, which consists of forwards only");
-  EXPECT_EQ(validate_refusal(evaluation_schedule({.stages = 2, .minibatches = 2})), "accepted");
+  EXPECT_EQ(refusal(evaluation_schedule({.stages = 2, .minibatches = 2})), "accepted");
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <map>
 #include <set>
 
@@ -15,6 +14,7 @@
 #include "core/schedule/prove.h"
 #include "core/schedule/slots.h"
 #include "core/schedule/versions.h"
+#include "tests/unit/schedule/refusal.h"
 #include "tests/unit/schemes/scheme_cases.h"
 
 namespace pipewright {
@@ -187,44 +187,32 @@ TEST(Recompute, ShowsInGridTableAndFile) {
   EXPECT_NE(render_trace(prove(schedule)).find("\"cat\":\"recompute\""), std::string::npos);
 }
 
-std::string recompute_refusal(Schedule schedule,
-                              const std::function<void(std::vector<Action>&)>& change) {
-  change(schedule.workers[0]);
-  try {
-    prove(schedule);
-  } catch (const Error& error) {
-    const std::string text = error.what();
-    return text.substr(0, text.find('\n'));
-  }
-  return "accepted";
-}
-
 TEST(Recompute, IsRefusedWhereItIsOfNoUseOrOfOtherWeights) {
   // 0F0.0 0F0.1 0r0.1 0B0.1 0r0.0 0B0.0 0U0
   const Schedule right = recomputing_gpipe(1, 2, Recomputation::Always);
-  EXPECT_EQ(recompute_refusal(right, [](auto&) {}), "accepted");
-  EXPECT_EQ(recompute_refusal(right, [](auto& a) { a.erase(a.begin() + 2); }), "accepted")
+  EXPECT_EQ(refusal_after(right, [](auto&) {}), "accepted");
+  EXPECT_EQ(refusal_after(right, [](auto& a) { a.erase(a.begin() + 2); }), "accepted")
       << "one micro-batch keeps its activations";
-  EXPECT_NE(recompute_refusal(right, [](auto& a) { a.insert(a.begin() + 2, a[2]); })
+  EXPECT_NE(refusal_after(right, [](auto& a) { a.insert(a.begin() + 2, a[2]); })
                 .find("0r0.1 happens twice"),
             std::string::npos);
-  EXPECT_NE(recompute_refusal(right, [](auto& a) { std::swap(a[2], a[3]); })
+  EXPECT_NE(refusal_after(right, [](auto& a) { std::swap(a[2], a[3]); })
                 .find("0r0.1 comes after a backward that needs its activations"),
             std::string::npos);
-  EXPECT_NE(recompute_refusal(right, [](auto& a) { std::swap(a[1], a[2]); }).find("0r0.1"),
+  EXPECT_NE(refusal_after(right, [](auto& a) { std::swap(a[1], a[2]); }).find("0r0.1"),
             std::string::npos);
-  EXPECT_EQ(recompute_refusal(right, [](auto& a) { a[2].weights = Weights::latest(); }), "accepted")
+  EXPECT_EQ(refusal_after(right, [](auto& a) { a[2].weights = Weights::latest(); }), "accepted")
       << "these are the weights of its forward";
-  EXPECT_NE(recompute_refusal(right, [](auto& a) { a[2].weights = Weights::latest(1); })
+  EXPECT_NE(refusal_after(right, [](auto& a) { a[2].weights = Weights::latest(1); })
                 .find("0r0.1 computes with other weights than its forward and than the backwards "
                       "that need it"),
             std::string::npos);
   Schedule evaluation = evaluation_schedule({});
-  EXPECT_NE(recompute_refusal(evaluation,
-                              [](auto& a) {
-                                a.push_back({.kind = ActionKind::Recompute,
-                                             .weights = Weights::of_forward()});
-                              })
+  EXPECT_NE(refusal_after(evaluation,
+                          [](auto& a) {
+                            a.push_back(
+                                {.kind = ActionKind::Recompute, .weights = Weights::of_forward()});
+                          })
                 .find("forwards only"),
             std::string::npos);
 }
@@ -247,7 +235,7 @@ Schedule replaying(const Weights& replay, const Weights& backward) {
 TEST(Recompute, HasTheWeightsOfItsForwardOrOfItsBackwards) {
   const Weights latest, forward = Weights::of_forward();
   const auto refusal = [](const Weights& replay, const Weights& backward) {
-    return recompute_refusal(replaying(replay, backward), [](auto&) {});
+    return refusal_after(replaying(replay, backward), [](auto&) {});
   };
   for (const Weights& replay : {latest, forward, Weights::of_version(0)})
     for (const Weights& backward : {latest, forward, Weights::of_version(0)}) {

@@ -334,7 +334,7 @@ class FromCsv final : public Scheme {
       else
         file_.emplace(path_, text);
     } catch (const Error& error) {
-      fault_ = error;
+      fault_.emplace(error.kind(), error.what());
     }
     return sha256(text);
   }

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <span>
 #include <utility>
 
+#include "core/base/parsed.h"
 #include "core/base/printable.h"
 #include "core/base/text.h"
 
@@ -43,9 +43,7 @@ bool within_word(std::string_view text, std::size_t underscore) {
 
 bool is_number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
-  double value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  return read.ec == std::errc() && read.ptr == text.data() + text.size();
+  return parsed<double>(text).has_value();
 }
 
 /// Whether a spreadsheet would take the text for a formula. Some localised spreadsheets also act on
@@ -121,30 +119,6 @@ std::string xml_text(std::string_view text) {
   static constexpr Replacement kReplacements[] = {
       {"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}};
   return replaced(printable(text), kReplacements);
-}
-
-std::vector<std::string> next_csv_record(std::string_view text, std::size_t& at) {
-  std::vector<std::string> fields(1);
-  bool quoted = false;
-  for (; at < text.size(); ++at) {
-    const char c = text[at];
-    if (quoted) {
-      const bool doubled = c == '"' && at + 1 < text.size() && text[at + 1] == '"';
-      if (c != '"' || doubled) fields.back() += c;
-      if (doubled) ++at;
-      if (c == '"' && !doubled) quoted = false;
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == ',') {
-      fields.emplace_back();
-    } else if (c == '\n') {
-      ++at;
-      return fields;
-    } else if (c != '\r') {
-      fields.back() += c;
-    }
-  }
-  return fields;
 }
 
 }  // namespace pipewright

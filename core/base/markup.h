@@ -6,7 +6,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace pipewright {
 
@@ -21,9 +20,6 @@ std::string latex_text(std::string_view text);
 /// take for a formula, because it begins with = + - @, gets an apostrophe before it; a number keeps
 /// its sign.
 std::string csv_text(std::string_view text);
-/// Reads one record of a CSV text (RFC 4180; lines may end in "\n" or "\r\n"): returns its fields
-/// and moves `at` from the beginning of the record to the beginning of the next.
-std::vector<std::string> next_csv_record(std::string_view text, std::size_t& at);
 
 /// Escapes text for the content and the double-quoted attributes of XML, SVG and HTML.
 std::string xml_text(std::string_view text);

@@ -8,6 +8,7 @@
 #include <map>
 #include <span>
 
+#include "core/base/csv.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
@@ -26,35 +27,8 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, none);
 }
 
-/// A CSV file as texts.
-struct Texts {
-  std::vector<std::string> columns;
-  std::vector<std::vector<std::string>> rows;
-
-  std::size_t index_of(const std::string& column) const {
-    return static_cast<std::size_t>(std::ranges::find(columns, column) - columns.begin());
-  }
-};
-
-Texts read_texts(const fs::path& file) {
-  Texts texts;
-  std::size_t number = 0;
-  for (const std::string& line : split(read_file(file), '\n')) {
-    ++number;
-    if (line.empty()) continue;
-    std::vector<std::string> fields = split(line, ',');
-    if (texts.columns.empty()) {
-      texts.columns = std::move(fields);
-      continue;
-    }
-    if (fields.size() != texts.columns.size())
-      throw Error(ErrorKind::Data,
-                  concat("has ", counted(fields.size(), "field"), ", but the header has ",
-                         texts.columns.size()),
-                  concat(file.string(), ":", number));
-    texts.rows.push_back(std::move(fields));
-  }
-  return texts;
+CsvTable read_texts(const fs::path& file) {
+  return read_csv(read_file(file), file.string());
 }
 
 /// All tensors of a file or of several by name, in their order.
@@ -174,7 +148,7 @@ bool is_not_finite(const std::string& text) {
   return text == "nan" || text == "-nan" || text == "inf" || text == "-inf";
 }
 
-std::size_t rows_not_finite(const Texts& texts) {
+std::size_t rows_not_finite(const CsvTable& texts) {
   return static_cast<std::size_t>(std::ranges::count_if(
       texts.rows, [](const auto& row) { return std::ranges::any_of(row, is_not_finite); }));
 }
@@ -196,12 +170,12 @@ std::string only_text(const std::vector<std::string>& names, const char* whose) 
 std::optional<LossDifference> loss_difference(const fs::path& a, const fs::path& b) {
   const fs::path file_a = RunFolder(a).steps(), file_b = RunFolder(b).steps();
   if (!is_file(file_a) || !is_file(file_b)) return std::nullopt;
-  const Texts texts_a = read_texts(file_a), texts_b = read_texts(file_b);
+  const CsvTable texts_a = read_texts(file_a), texts_b = read_texts(file_b);
   LossDifference difference{.rows_a = texts_a.rows.size(),
                             .rows_b = texts_b.rows.size(),
                             .not_finite_a = rows_not_finite(texts_a),
                             .not_finite_b = rows_not_finite(texts_b)};
-  const auto field = [](const Texts& texts, std::size_t row, const std::string& column) {
+  const auto field = [](const CsvTable& texts, std::size_t row, const std::string& column) {
     const std::size_t index = texts.index_of(column);
     return index < texts.columns.size() ? texts.rows[row][index] : std::string();
   };

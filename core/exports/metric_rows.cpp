@@ -2,11 +2,10 @@
 #include "core/exports/metric_rows.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
-#include "core/base/error.h"
-#include "core/base/wording.h"
+#include "core/base/csv.h"
+#include "core/base/parsed.h"
 #include "core/config/json.h"
 #include "core/records/row_log.h"
 #include "core/records/run_folder.h"
@@ -23,33 +22,23 @@ bool is_there(const fs::path& file) {
   return fs::status(file, ignored).type() != fs::file_type::not_found;
 }
 
-template <class Number>
-Number read_field(std::string_view text, const std::string& where) {
-  Number number{};
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (read.ec != std::errc() || read.ptr != text.data() + text.size())
-    throw Error(ErrorKind::Data, concat("'", text, "' is not a number"), where);
-  return number;
-}
-
-std::vector<std::string> loss_columns(std::string_view header, const std::string& where) {
-  std::vector<std::string> columns = split(header, ',');
+std::vector<std::string> loss_columns(const CsvReader& header) {
+  std::vector<std::string> columns = header.texts();
   if (columns.size() <= kPlaceFields || columns[0] != "epoch" || columns[1] != "minibatch")
-    throw Error(ErrorKind::Data, "is no header of steps.csv; expected epoch,minibatch,loss", where);
+    header.fail(1, "is no header of steps.csv; expected epoch,minibatch,loss");
   columns.erase(columns.begin(), columns.begin() + kPlaceFields);
   return columns;
 }
 
-StepRow step_row(std::string_view line, const StepTable& table, const std::string& where) {
-  const std::vector<std::string> fields = split(line, ',');
-  if (fields.size() != kPlaceFields + table.columns.size())
-    throw Error(ErrorKind::Data,
-                concat("has ", counted(fields.size(), "field"), ", but the header has ",
-                       kPlaceFields + table.columns.size()),
-                where);
-  StepRow row{read_field<int>(fields[0], where), read_field<int>(fields[1], where), {}};
-  for (std::size_t i = kPlaceFields; i < fields.size(); ++i)
-    row.losses.push_back(fields[i].empty() ? kNoNumber : read_field<double>(fields[i], where));
+StepRow step_row(const CsvReader& reader, const StepTable& table) {
+  reader.expect_fields(kPlaceFields + table.columns.size());
+  const auto whole = [&](const CsvField& field) {
+    if (const auto number = parsed<int>(field.text)) return *number;
+    reader.fail(field.column, concat("'", field.text, "' is not a whole number"));
+  };
+  StepRow row{whole(reader.fields()[0]), whole(reader.fields()[1]), {}};
+  for (std::size_t i = kPlaceFields; i < reader.fields().size(); ++i)
+    row.losses.push_back(number_of(reader, reader.fields()[i]));
   return row;
 }
 
@@ -95,11 +84,12 @@ StepTable read_steps(const fs::path& run_folder,
   std::size_t number = 0;
   read_row_log(run_folder, {.name = file.filename().string(), .bytes = unknown ? 0 : bytes},
                [&](std::string_view line) {
-                 const std::string where = concat(file.string(), ":", ++number);
-                 if (number == 1)
-                   table.columns = loss_columns(line, where);
-                 else if (!line.empty())
-                   take(table, step_row(line, table, where));
+                 CsvReader reader(line, file.string(), {}, ++number);
+                 if (!reader.next() || reader.fields().empty()) return;
+                 if (table.columns.empty())
+                   table.columns = loss_columns(reader);
+                 else
+                   take(table, step_row(reader, table));
                });
   return table;
 }

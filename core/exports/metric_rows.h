@@ -38,7 +38,7 @@ struct StepTable {
   bool is_there = false;
 };
 /// Reads steps.csv row by row, so that it may be larger than the memory; a last line that is not
-/// complete yet is left out. Throws Error{Data} with file and line.
+/// complete yet is left out. Throws Error{Data} with file, line and column.
 StepTable read_steps(const std::filesystem::path& run_folder,
                      const std::function<void(const StepTable&, const StepRow&)>& take);
 

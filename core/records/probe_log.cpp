@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/records/probe_log.h"
 
-#include <charconv>
 #include <fstream>
 
-#include "core/base/error.h"
+#include "core/base/csv.h"
+#include "core/base/parsed.h"
 #include "core/records/run_folder.h"
 #include "core/system/file.h"
 
@@ -16,31 +16,24 @@ namespace fs = std::filesystem;
 constexpr std::size_t kProbeFields = 6;
 constexpr std::uint64_t kLargestLog = 1 << 30;  // bytes
 
-template <class Number>
-std::optional<Number> whole_number(const std::string& text) {
-  Number number{};
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
-/// One line of the file; none if it has no value. Throws Error{Data} at `where`.
-std::optional<ProbeValue> probe_value(const std::string& line, const std::string& where) {
-  const std::vector<std::string> fields = split(line, ',');
+/// The value of a row; none if it has none. Throws Error{Data}.
+std::optional<ProbeValue> probe_value(const CsvReader& row) {
+  const std::vector<CsvField>& fields = row.fields();
   if (fields.size() != kProbeFields)
-    throw Error(ErrorKind::Data,
-                concat("has ", fields.size(), " fields; expected ", std::string_view(kProbeHeader)),
-                where);
-  if (fields[5].empty()) return std::nullopt;
-  const auto epoch = whole_number<int>(fields[0]), minibatch = whole_number<int>(fields[1]),
-             stage = whole_number<int>(fields[2]);
-  const auto value = whole_number<double>(fields[5]);
-  if (!epoch || !minibatch || !value || (!stage && !fields[2].empty()))
-    throw Error(ErrorKind::Data,
-                "has a field that is no number; expected numbers as epoch, minibatch, stage (or "
-                "nothing) and value",
-                where);
-  return ProbeValue{*epoch, *minibatch, stage, fields[3], fields[4], *value};
+    row.fail(1,
+             concat("has ", fields.size(), " fields; expected ", std::string_view(kProbeHeader)));
+  if (fields[5].text.empty()) return std::nullopt;
+  const auto whole = [&](std::size_t i) {
+    if (const auto number = parsed<int>(fields[i].text)) return *number;
+    row.fail(fields[i].column, concat("'", fields[i].text, "' is not a whole number"));
+  };
+  const auto stage = fields[2].text.empty() ? std::nullopt : std::optional(whole(2));
+  return ProbeValue{whole(0),
+                    whole(1),
+                    stage,
+                    std::string(fields[3].text),
+                    std::string(fields[4].text),
+                    number_of(row, fields[5])};
 }
 
 }  // namespace
@@ -49,17 +42,17 @@ std::vector<ProbeValue> read_probe_log(const fs::path& run_folder) {
   const fs::path file = run_folder / "probes.csv";
   std::error_code none;
   if (fs::status(file, none).type() == fs::file_type::not_found) return {};
-  std::vector<std::string> lines = split(read_file(file, kLargestLog), '\n');
-  lines.pop_back();  // what follows the last line feed: nothing, or a line that is being written
+  const std::string text = read_file(file, kLargestLog);
+  CsvReader reader(text, file.string());
   std::vector<ProbeValue> values;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::string where = concat(file.string(), ":", i + 1);
-    if (i == 0 && lines[i] != kProbeHeader)
-      throw Error(ErrorKind::Data,
-                  concat("is no header of probes.csv; expected ", std::string_view(kProbeHeader)),
-                  where);
-    if (i == 0 || lines[i].empty()) continue;
-    if (auto value = probe_value(lines[i], where)) values.push_back(*std::move(value));
+  while (reader.next() && reader.complete()) {  // the last line may still be being written
+    if (reader.line() == 1) {
+      if (join(reader.texts(), ",") != kProbeHeader)
+        reader.fail(
+            1, concat("is no header of probes.csv; expected ", std::string_view(kProbeHeader)));
+    } else if (!reader.fields().empty()) {
+      if (auto value = probe_value(reader)) values.push_back(*std::move(value));
+    }
   }
   return values;
 }

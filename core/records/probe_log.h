@@ -23,7 +23,7 @@ struct ProbeValue {
 
 /// Reads probes.csv of a run's folder, in the file's order; nothing if there is no such file. Lines
 /// without a value and a last line that is not complete yet are left out. Throws Error{Data} with
-/// file and line.
+/// file, line and column.
 std::vector<ProbeValue> read_probe_log(const std::filesystem::path& run_folder);
 
 /// The last values of one quantity that a probe has measured in a run.

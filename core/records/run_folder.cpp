@@ -3,11 +3,10 @@
 
 #include <charconv>
 #include <cmath>
-#include <limits>
 
 #include "core/base/error.h"
+#include "core/base/parsed.h"
 #include "core/base/text.h"
-#include "core/base/wording.h"
 #include "core/config/json.h"
 #include "core/records/checkpoint_files.h"
 #include "core/records/run_files.h"
@@ -33,16 +32,6 @@ std::string exact(double value) {
   char text[40];
   const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, 17);
   return {text, end.ptr};
-}
-
-double parsed(std::string_view text, const std::filesystem::path& path, std::size_t line) {
-  if (text.empty()) return kNoNumber;
-  double value = 0;
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (result.ec != std::errc() || result.ptr != text.data() + text.size())
-    throw Error(ErrorKind::Data, concat("'", text, "' is not a number"),
-                concat(path.string(), ":", line));
-  return value;
 }
 
 const char* kind_of(const EdgeTraffic& edge) {
@@ -131,25 +120,25 @@ void RunFolder::write_last_actions(int worker, const std::string& actions) const
 NumberTable read_number_table(const std::filesystem::path& path, std::string_view words) {
   const std::string text = read_file(path, kLargestTable);
   NumberTable table;
-  std::size_t number = 0;
-  for (const std::string& line : split(text, '\n')) {
-    ++number;
-    if (line.empty()) continue;
-    const std::vector<std::string> fields = split(line, ',');
+  CsvReader reader(text, path.string());
+  while (reader.next()) {
+    if (reader.fields().empty()) continue;
     if (table.columns.empty()) {
-      table.columns = fields;
+      table.columns = reader.texts();
       continue;
     }
-    if (fields.size() != table.columns.size())
-      throw Error(ErrorKind::Data,
-                  concat("has ", counted(fields.size(), "field"), ", but the header has ",
-                         table.columns.size()),
-                  concat(path.string(), ":", number));
+    reader.expect_fields(table.columns.size());
     std::vector<double>& row = table.rows.emplace_back();
-    for (std::size_t c = 0; c < fields.size(); ++c)
-      row.push_back(table.columns[c] == words ? kNoNumber : parsed(fields[c], path, number));
+    for (const CsvField& field : reader.fields())
+      row.push_back(table.columns[row.size()] == words ? kNoNumber : number_of(reader, field));
   }
   return table;
+}
+
+double number_of(const CsvReader& reader, const CsvField& field) {
+  if (field.text.empty()) return kNoNumber;
+  if (const auto number = parsed<double>(field.text)) return *number;
+  reader.fail(field.column, concat("'", field.text, "' is not a number"));
 }
 
 }  // namespace pipewright

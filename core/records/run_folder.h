@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/csv.h"
 #include "core/config/value.h"
 #include "core/schedule/traffic.h"
 #include "core/system/file.h"
@@ -70,11 +71,14 @@ class RunFolder {
 };
 
 /// Header and rows of a CSV file of numbers. Empty fields are NaN, and so are all fields of the
-/// column named `words`. Reading throws Error{Data} with file and line.
+/// column named `words`. Reading throws Error{Data} with file, line and column.
 struct NumberTable {
   std::vector<std::string> columns;
   std::vector<std::vector<double>> rows;
 };
 NumberTable read_number_table(const std::filesystem::path& path, std::string_view words = {});
+
+/// The number that a field of the reader's row says; NaN for an empty one. Throws Error{Data}.
+double number_of(const CsvReader& reader, const CsvField& field);
 
 }  // namespace pipewright

@@ -10,7 +10,8 @@
 #include <set>
 
 #include "core/base/as_size.h"
-#include "core/base/error.h"
+#include "core/base/csv.h"
+#include "core/base/parsed.h"
 #include "core/base/text.h"
 
 namespace pipewright {
@@ -50,10 +51,8 @@ std::optional<int> take_number(std::string_view& text) {
 }
 
 std::optional<double> real(std::string_view text) {
-  double value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || stop != text.data() + text.size() || !std::isfinite(value)) return {};
-  return value;
+  const auto value = parsed<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 /// The rule that such words name; nullopt if they name none.
@@ -127,16 +126,13 @@ class Reader {
   explicit Reader(const std::filesystem::path& file) : file_(file) {}
 
   ActionList read(std::string_view text) {
-    while (!text.empty()) {
-      ++line_;
-      const std::size_t end = std::min(text.find('\n'), text.size());
-      std::string_view line = text.substr(0, end);
-      text.remove_prefix(std::min(end + 1, text.size()));
-      if (line.ends_with('\r')) line.remove_suffix(1);
-      if (line_ == 1)
-        read_names(line);
-      else if (!line.empty())
-        read_action(line);
+    CsvReader rows(text, file_.string());
+    while (rows.next()) {
+      line_ = static_cast<int>(rows.line());
+      if (columns_.empty())
+        read_names(rows.fields());
+      else if (!rows.fields().empty())
+        read_action(rows.fields());
     }
     if (actions_ == 0) fail(1, "the file has no action below its first line");
     complete();
@@ -144,18 +140,16 @@ class Reader {
   }
 
  private:
-  void read_names(std::string_view line) {
+  void read_names(const std::vector<CsvField>& names) {
     std::vector<std::string> known;
     for (const ColumnName& each : kColumns) known.emplace_back(each.name);
-    std::size_t begin = 1;
-    for (const std::string& name : split(line, ',')) {
+    for (const auto& [name, begin] : names) {
       const auto* const found = std::ranges::find(kColumns, name, &ColumnName::name);
       if (found == kColumns.end())
         fail(begin, concat("'", name, "' is no column", suggestion(name, known)));
       if (found->column != Column::Ignored && std::ranges::count(columns_, found->column) > 0)
         fail(begin, concat("the column ", name, " is there twice"));
       columns_.push_back(found->column);
-      begin += name.size() + 1;
     }
     for (const Column needed : {Column::Worker, Column::Kind, Column::Stage, Column::Minibatch})
       if (std::ranges::count(columns_, needed) == 0)
@@ -163,15 +157,15 @@ class Reader {
                        "; expected worker, kind, stage and minibatch"));
   }
 
-  void read_action(std::string_view line) {
+  void read_action(const std::vector<CsvField>& fields) {
     Action action;
     int worker = 0;
     bool has_loss = false, has_weights = false;
-    std::size_t at = 0, begin = 0;
-    for (const std::string& field : split(line, ',')) {
+    std::size_t at = 0;
+    for (const auto& [field, column] : fields) {
       if (at == columns_.size())
-        fail(begin + 1, concat("there are more fields than the ", columns_.size(), " columns"));
-      column_ = begin + 1;
+        fail(column, concat("there are more fields than the ", columns_.size(), " columns"));
+      column_ = column;
       switch (columns_[at++]) {
         case Column::Worker: worker = number(field, "worker", kMostWorkers); break;
         case Column::Kind: action.kind = kind(field); break;
@@ -199,7 +193,6 @@ class Reader {
           break;
         case Column::Ignored: break;
       }
-      begin += field.size() + 1;
     }
     if (at < columns_.size())
       fail(1, concat("there are ", at, " fields; expected ", columns_.size(), ", one per column"));
@@ -345,7 +338,7 @@ class Reader {
                          "0.5, weight_decay, and last_lr or each_lr"));
   }
   [[noreturn]] void fail(std::size_t column, const std::string& message) const {
-    throw Error(ErrorKind::Data, concat(file_.string(), ":", line_, ":", column, ": ", message));
+    throw Error(ErrorKind::Data, message, concat(file_.string(), ":", line_, ":", column));
   }
 
   static constexpr int kLastStage = -1;

@@ -3,12 +3,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <set>
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/markup.h"
+#include "core/base/parsed.h"
 #include "core/base/wording.h"
 #include "core/system/file.h"
 
@@ -41,10 +40,7 @@ bool is_header(const std::vector<std::string>& columns) {
 }  // namespace
 
 std::optional<double> published_number(const std::string& text) {
-  double value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
-  return value;
+  return parsed<double>(text);
 }
 
 bool PublishedNumbers::has(const std::string& column, const Place& place, const char* what,
@@ -54,12 +50,6 @@ bool PublishedNumbers::has(const std::string& column, const Place& place, const 
                              is_header(columns) ? suggestion(column, columns)
                                                 : "; its first line is no header of a table"));
   return false;
-}
-
-std::size_t PublishedNumbers::index_of(const std::string& column) const {
-  const auto found = std::ranges::find(columns, column);
-  PIPEWRIGHT_CHECK(found != columns.end(), "no column '", column, "' in ", file.string());
-  return static_cast<std::size_t>(found - columns.begin());
 }
 
 std::vector<std::size_t> PublishedNumbers::matching(
@@ -93,28 +83,7 @@ std::optional<std::string> PublishedNumbers::find(
 
 PublishedNumbers read_published(const std::filesystem::path& file) {
   const std::string text = read_file(file, std::uint64_t{1} << 26);
-  PublishedNumbers numbers;
-  numbers.file = file;
-  std::size_t at = 0, line = 1;
-  for (std::size_t record = 1; at < text.size(); ++record) {
-    const std::size_t begin = at, first_line = line;
-    std::vector<std::string> fields = next_csv_record(text, at);
-    line +=
-        static_cast<std::size_t>(std::count(text.begin() + static_cast<std::ptrdiff_t>(begin),
-                                            text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
-    if (fields.size() == 1 && fields.front().empty()) continue;
-    if (numbers.columns.empty())
-      numbers.columns = std::move(fields);
-    else if (fields.size() != numbers.columns.size())
-      throw Error(ErrorKind::Data,
-                  concat("record ", record, " has ", counted(fields.size(), "field"),
-                         ", but the header has ", numbers.columns.size()),
-                  file.string());
-    else {
-      numbers.rows.push_back(std::move(fields));
-      numbers.lines.push_back(first_line);
-    }
-  }
+  PublishedNumbers numbers{read_csv(text, file.string()), file};
   if (numbers.columns.empty())
     throw Error(ErrorKind::Data, "is empty; expected a header and rows", file.string());
   return numbers;

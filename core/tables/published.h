@@ -8,15 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/csv.h"
 #include "core/config/options.h"
 
 namespace pipewright {
 
-struct PublishedNumbers {
+struct PublishedNumbers : CsvTable {
   std::filesystem::path file;
-  std::vector<std::string> columns;
-  std::vector<std::vector<std::string>> rows;  ///< each has as many fields as `columns`
-  std::vector<std::size_t> lines;              ///< of the file, from 1, in which each row begins
 
   /// Whether the column exists. Otherwise records a problem in which `what` names the option.
   bool has(const std::string& column, const Place& place, const char* what,
@@ -25,9 +23,6 @@ struct PublishedNumbers {
   /// columns to exist.
   std::vector<std::size_t> matching(
       const std::vector<std::pair<std::string, std::string>>& wanted) const;
-  /// Index of a column, which must exist.
-  std::size_t index_of(const std::string& column) const;
-
   /// The field `value` of the row whose columns have these texts; nullopt if there is no such row
   /// or the field is empty. Texts are compared without case, '-', '_' and spaces ("ResNet-50"
   /// equals resnet50), numbers as numbers. Throws Error{Experiment} if rows with different values

@@ -2,12 +2,12 @@
 #include "datasets/arrays/csv_numbers.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <string_view>
 
-#include "core/base/error.h"
+#include "core/base/csv.h"
+#include "core/base/parsed.h"
 #include "core/base/printable.h"
 #include "core/base/wording.h"
 #include "core/system/file.h"
@@ -17,87 +17,39 @@ namespace pipewright {
 namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
-constexpr std::size_t kMostColumns = 1 << 20, kShownOfField = 30;  // characters of a wrong field
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
-/// A field without quotes and the spaces around it, and where it begins in its line, from 1.
-struct Field {
-  std::string_view text;
-  std::size_t column = 1;
-};
+constexpr std::size_t kShownOfField = 30;  // characters of a wrong field
 
 std::optional<double> number_in(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, fault] = std::from_chars(text.data(), end, value);
-  if (fault != std::errc() || stop != end || !std::isfinite(value)) return {};
-  return value;
+  const auto value = parsed<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
-/// The lines of a file, one after another.
-class Lines {
- public:
-  Lines(std::string_view text, const std::filesystem::path& path, char separator)
-      : rest_(text), path_(path.string()), separator_(separator) {
-    if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
-  }
-
-  [[noreturn]] void fail(std::size_t column, const std::string& what) const {
-    throw Error(ErrorKind::Data, what, concat(path_, ":", line_, ":", column));
-  }
-
-  /// Reads the next line into `fields`; false at the end. Empty lines at the end count for nothing.
-  bool next(std::vector<Field>& fields) {
-    if (rest_.find_first_not_of("\r\n") == std::string_view::npos) return false;
-    ++line_;
-    const std::size_t end = std::min(rest_.find('\n'), rest_.size());
-    std::string_view line = rest_.substr(0, end);
-    rest_.remove_prefix(std::min(end + 1, rest_.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (trimmed(line).empty()) fail(1, "an empty line; expected a row of numbers");
-    fields.clear();
-    for (std::size_t at = 0; at <= line.size();) at = add_field(line, at, fields) + 1;
-    return true;
-  }
-
- private:
-  /// Adds the field that begins there, and returns where it ends.
-  std::size_t add_field(std::string_view line, std::size_t begin, std::vector<Field>& fields) {
-    if (fields.size() == kMostColumns)
-      fail(begin + 1, concat("more than ", kMostColumns, " fields in a line"));
-    const std::size_t first = std::min(line.find_first_not_of(' ', begin), line.size());
-    if (first == line.size() || line[first] != '"') {
-      const std::size_t end = std::min(line.find(separator_, begin), line.size());
-      fields.push_back({trimmed(line.substr(begin, end - begin)), std::min(first, end) + 1});
-      return end;
+/// Reads the next row; false at the end. Blank lines at the end count for nothing, others are
+/// refused.
+bool next_row(CsvReader& lines) {
+  std::size_t blank = 0;
+  while (lines.next()) {
+    if (lines.fields().empty()) {
+      if (blank == 0) blank = lines.line();
+    } else if (blank == 0) {
+      return true;
+    } else {
+      lines.fail(1, concat("a row behind the empty line ", blank));
     }
-    const std::size_t closing = line.find('"', first + 1);
-    if (closing == std::string_view::npos)
-      fail(first + 1, "a quote without its closing quote in the same line");
-    const std::size_t end = std::min(line.find_first_not_of(' ', closing + 1), line.size());
-    if (end < line.size() && line[end] != separator_)
-      fail(end + 1, concat("'", printable(line.substr(end), kShownOfField),
-                           "' behind a quoted field; expected the separator"));
-    fields.push_back({line.substr(first + 1, closing - first - 1), first + 1});
-    return end;
   }
-
-  std::string_view rest_;
-  std::string path_;
-  char separator_;
-  std::size_t line_ = 0;
-};
+  return false;
+}
 
 /// The names of the first line's fields; none if all are numbers.
-std::vector<std::string> names_in(const Lines& lines, const std::vector<Field>& first) {
+std::vector<std::string> names_in(const CsvReader& lines) {
   std::vector<std::string> names;
-  std::vector<const Field*> numbers;
-  for (const Field& field : first) {
+  std::vector<const CsvField*> numbers;
+  for (const CsvField& field : lines.fields()) {
     names.emplace_back(field.text);
     if (number_in(field.text)) numbers.push_back(&field);
   }
-  if (numbers.size() == first.size()) return {};
+  if (numbers.size() == names.size()) return {};
   if (!numbers.empty())
     lines.fail(numbers.front()->column,
                concat("'", printable(numbers.front()->text, kShownOfField),
@@ -167,7 +119,7 @@ std::string column_text(std::size_t index, const std::vector<std::string>& names
       index < names.size() ? concat(" (", printable(names[index], kShownOfField), ")") : "");
 }
 
-double value_of(const Lines& lines, const Field& field, std::size_t index,
+double value_of(const CsvReader& lines, const CsvField& field, std::size_t index,
                 const std::vector<std::string>& names) {
   if (const auto value = number_in(field.text)) return *value;
   lines.fail(
@@ -195,7 +147,7 @@ CsvNumbers as_tensors(const Rows& rows) {
 }
 
 /// Which columns are inputs and which are targets, of a table of `count` columns.
-Rows chosen_columns(const Lines& lines, const CsvColumns& columns, const ColumnChoice& choice,
+Rows chosen_columns(const CsvReader& lines, const CsvColumns& columns, const ColumnChoice& choice,
                     std::size_t count) {
   Rows rows{.inputs = choice.of(columns.inputs), .targets = choice.of(columns.targets)};
   if (rows.targets.empty()) rows.targets = {count - 1};
@@ -219,19 +171,18 @@ Rows chosen_columns(const Lines& lines, const CsvColumns& columns, const ColumnC
 CsvNumbers read_csv_numbers(const std::filesystem::path& path, const CsvColumns& columns,
                             char separator) {
   const std::string text = read_file(path, kMostBytes);
-  Lines lines(text, path, separator);
-  std::vector<Field> fields;
-  if (!lines.next(fields)) throw Error(ErrorKind::Data, "is empty", path.string());
-  const std::size_t count = fields.size();
-  const std::vector<std::string> names = names_in(lines, fields);
+  CsvReader lines(text, path.string(), {.separator = separator, .relaxed = true});
+  if (!next_row(lines)) throw Error(ErrorKind::Data, "is empty", path.string());
+  const std::size_t count = lines.fields().size();
+  const std::vector<std::string> names = names_in(lines);
   Rows rows = chosen_columns(lines, columns, ColumnChoice(path, count, names), count);
   const auto add = [&](const std::vector<std::size_t>& chosen, std::vector<double>& to) {
-    for (const std::size_t i : chosen) to.push_back(value_of(lines, fields[i], i, names));
+    for (const std::size_t i : chosen) to.push_back(value_of(lines, lines.fields()[i], i, names));
   };
-  for (bool more = names.empty() || lines.next(fields); more; more = lines.next(fields)) {
-    if (fields.size() != count)
-      lines.fail(1, concat("a line of ", counted(fields.size(), "field"), "; expected ", count,
-                           ", as in the first line"));
+  for (bool more = names.empty() || next_row(lines); more; more = next_row(lines)) {
+    if (lines.fields().size() != count)
+      lines.fail(1, concat("a line of ", counted(lines.fields().size(), "field"), "; expected ",
+                           count, ", as in the first line"));
     add(rows.inputs, rows.x);
     add(rows.targets, rows.y);
   }

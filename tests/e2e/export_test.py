@@ -148,8 +148,8 @@ class LongRows(Export):
         names = {path.name for path in self.folder.iterdir()}
         self.assertEqual(names, {"out", "out.yaml", "empty", "s.yaml"})
         for file, text, pattern in (
-            ("epochs.csv", "epoch,lr\n0,x\n", r"^out/epochs\.csv:2: 'x' is not a number$"),
-            ("steps.csv", "epoch,minibatch,loss\n0,0\n", r"^out/steps\.csv:2: has 2 fields, but the header has 3$"),
+            ("epochs.csv", "epoch,lr\n0,x\n", r"^out/epochs\.csv:2:3: 'x' is not a number$"),
+            ("steps.csv", "epoch,minibatch,loss\n0,0\n", r"^out/steps\.csv:2:1: has 2 fields, but the header has 3$"),
             ("run.json", "{", r"^out/run\.json: is no JSON at byte 2"),
         ):
             before = run.bytes(file)

@@ -80,7 +80,7 @@ class Stability(harness.EndToEnd):
             self.stability("--run", "run", code=DATA).err, r"^run/probes\.csv: has no sharpness; expected"
         )
         (self.folder / "run/probes.csv").write_text("a,b\n")
-        self.assertRegex(self.stability("--run", "run", code=DATA).err, r"^run/probes\.csv:1: is no header of probes\.csv")
+        self.assertRegex(self.stability("--run", "run", code=DATA).err, r"^run/probes\.csv:1:1: is no header of probes\.csv")
         (self.folder / "run/probes.csv").write_text(HEADER + "0,5,7,sharpness,largest,1\n")
         self.assertRegex(self.stability("--run", "run", code=DATA).err, r"measures stage 7; expected stages 0 to 2")
 

@@ -82,7 +82,7 @@ TEST_F(RunDifference, ColumnsThatOneLacksAreLeftOut) {
     FAIL() << "a row without a loss is refused";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Data);
-    EXPECT_NE(std::string(error.what()).find("steps.csv:2: has 2 fields, but the header has 3"),
+    EXPECT_NE(std::string(error.what()).find("steps.csv:2:1: has 2 fields, but the header has 3"),
               std::string::npos);
   }
 }

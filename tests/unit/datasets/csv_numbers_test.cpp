@@ -76,10 +76,10 @@ TEST_F(CsvNumbersFile, SaysWhichFieldIsNoNumber) {
   at(":2:4", "column 2 is '1e999'", "1,2\n1, 1e999\n");
   at(":2:1", "column 1 is '0x10'", "1,2\n0x10,2\n");
   at(":2:1", "a line of 3 fields; expected 2", "1,2\n1,2,3\n");
-  at(":2:1", "an empty line", "1,2\n\n1,2\n");
+  at(":3:1", "a row behind the empty line 2", "1,2\n\n1,2\n");
   at(":1:3", "'2' is a number, other fields of the first line are not", "a,2\n1,2\n");
-  at(":2:3", "without its closing quote", "1,2\n1,\"2\n");
-  at(":2:4", "'x,3' behind a quoted field", "1,2\n\"1\"x,3\n");
+  at(":2:3", "a quote is not closed", "1,2\n1,\"2\n");
+  at(":2:4", "a separator is missing behind a closing quote", "1,2\n\"1\"x,3\n");
   at(":1:1", "a line of 1 field; expected inputs and a target", "1\n2\n");
   EXPECT_TRUE(contains(refusal("\n\n"), "is empty"));
   EXPECT_TRUE(contains(refusal("a,b\n"), "no row of numbers"));

@@ -97,9 +97,9 @@ TEST_F(Exports, ASettingTakesNoColumnOfOurs) {
 TEST_F(Exports, StepsThatAreDamagedAreNamedWithTheirLine) {
   const ExportedRun run = exported("a");
   for (const auto& [text, where] : std::vector<std::pair<std::string, std::string>>{
-           {"epoch,minibatch,loss\n0,0,x\n", "steps.csv:2: 'x' is not a number"},
-           {"epoch,minibatch,loss\n0,0,1\n0,1\n", "steps.csv:3: has 2 fields"},
-           {"minibatch,loss\n", "steps.csv:1: is no header"}}) {
+           {"epoch,minibatch,loss\n0,0,x\n", "steps.csv:2:5: 'x' is not a number"},
+           {"epoch,minibatch,loss\n0,0,1\n0,1\n", "steps.csv:3:1: has 2 fields"},
+           {"minibatch,loss\n", "steps.csv:1:1: is no header"}}) {
     put("a/steps.csv", text);
     expect_refusal([&] { csv({run}); }, where);
     EXPECT_FALSE(fs::exists(root_ / "out.csv"));

@@ -46,7 +46,7 @@ TEST_F(ProbeLog, ThatIsDamagedIsNamedWithItsLine) {
       ADD_FAILURE() << rows << " was read";
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::Data);
-      EXPECT_TRUE(error.where().ends_with(".csv:2")) << error.where();
+      EXPECT_TRUE(error.where().find(".csv:2:") != std::string::npos) << error.where();
     }
   }
 }

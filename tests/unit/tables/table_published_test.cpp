@@ -132,7 +132,8 @@ TEST_F(Published, RecordOfAnotherLengthIsDamage) {
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Data);
-    EXPECT_EQ(error.message(), "record 3 has 1 field, but the header has 2");
+    EXPECT_EQ(error.message(), "has 1 field, but the header has 2");
+    EXPECT_TRUE(error.where().ends_with("short.csv:3:1")) << error.where();
   }
 }
 

@@ -179,7 +179,7 @@ TEST_F(Tables, DamagedRunFolderIsAFailedRunWithItsReason) {
   run("a", "PD", "done", "{name: x}", "epoch,test_accuracy\n0,many\n");
   const RunRecord record = read_run(root_ / "a");
   EXPECT_EQ(record.state, "failed");
-  EXPECT_NE(record.error.find("epochs.csv:2: 'many' is not a number"), std::string::npos);
+  EXPECT_NE(record.error.find("epochs.csv:2:3: 'many' is not a number"), std::string::npos);
 }
 
 }  // namespace

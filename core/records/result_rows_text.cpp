@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How rows of results are written and read as CSV.
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
+#include <functional>
 #include <set>
 
-#include "core/base/error.h"
+#include "core/base/csv.h"
 #include "core/base/markup.h"
+#include "core/base/parsed.h"
 #include "core/base/printable.h"
 #include "core/base/wording.h"
 #include "core/records/result_rows.h"
@@ -21,35 +21,6 @@ constexpr std::string_view kNoValue = "_";
 constexpr const char* kStarted = "started";  // a column that files of earlier versions lack
 constexpr std::size_t kMostEpochs = 1'000'000, kMostNumbers = 10'000'000;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 26;
-
-/// A column that every file is written with, and the member that it is.
-struct FixedText {
-  const char* name;
-  std::string ResultRow::*member;
-};
-struct FixedNumber {
-  const char* name;
-  double ResultRow::*member;
-};
-constexpr std::array kTexts{FixedText{"processor", &ResultRow::processor},
-                            FixedText{"instruction_set", &ResultRow::instruction_set},
-                            FixedText{"pipewright", &ResultRow::version},
-                            FixedText{"commit", &ResultRow::commit},
-                            FixedText{kStarted, &ResultRow::started},
-                            FixedText{"precision", &ResultRow::precision}};
-constexpr std::array kNumbers{FixedNumber{"wall_seconds", &ResultRow::wall_seconds},
-                              FixedNumber{"processor_seconds", &ResultRow::processor_seconds}};
-
-std::vector<std::string> fixed_columns() {
-  std::vector<std::string> names{"digest", "label", "state", "why", "epochs"};
-  for (const FixedNumber& column : kNumbers) names.emplace_back(column.name);
-  for (const FixedText& column : kTexts) names.emplace_back(column.name);
-  return names;
-}
-
-std::string number_field(double value) {
-  return std::isnan(value) ? std::string() : number_text(value);
-}
 
 /// Only of test metrics the best epoch is a result.
 bool has_best(const std::string& metric) {
@@ -76,240 +47,241 @@ std::string list_field(const std::vector<double>& values) {
 }
 
 std::optional<double> number_of_text(std::string_view text) {
-  double value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
-  return whole && !std::isnan(value) ? std::optional(value) : std::nullopt;
+  const auto value = parsed<double>(text);
+  return value && !std::isnan(*value) ? value : std::nullopt;
 }
 
-std::optional<std::size_t> count_of_text(std::string_view text) {
-  std::size_t value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
-  return whole && !text.empty() ? std::optional(value) : std::nullopt;
+std::string number_field(double value) {
+  return std::isnan(value) ? std::string() : number_text(value);
 }
 
-/// A file's row while it is read: fields with their columns in the line, from 1.
-struct Fields {
-  std::vector<std::string> texts;
-  std::vector<std::size_t> columns;
+/// A field that is read into a row.
+struct Taken {
+  const CsvReader& reader;
+  const CsvField& field;
+  ResultRow& row;
+  std::size_t& numbers;  ///< in all lists so far
+
+  std::string shown() const { return concat("'", printable(field.text, 40), "'"); }
+  [[noreturn]] void fail(const std::string& message, std::size_t at = 0) const {
+    reader.fail(field.column + at, message);
+  }
 };
 
-class RowReader {
- public:
-  explicit RowReader(std::filesystem::path file) : file_(std::move(file)) {}
-
-  std::vector<ResultRow> read() {
-    const std::string text = read_file(file_, kMostBytes);
-    std::vector<ResultRow> rows;
-    std::set<std::string> digests;
-    std::string_view rest = text;
-    while (!rest.empty()) {
-      ++line_;
-      const std::size_t end = rest.find('\n');
-      std::string_view line = rest.substr(0, end);
-      if (end == std::string_view::npos)
-        fail(line.size() + 1, "the line is cut off: it does not end in a line feed");
-      rest.remove_prefix(end + 1);
-      if (line.ends_with('\r')) line.remove_suffix(1);
-      if (line_ == 1) {
-        read_header(line);
-        continue;
-      }
-      rows.push_back(row_of_line(line));
-      if (!digests.insert(rows.back().digest).second)
-        fail(1, concat("the digest ", rows.back().digest, " has a row already"));
-    }
-    if (line_ == 0)
-      throw Error(ErrorKind::Data,
-                  "is empty; expected rows of results, as `table --keep` writes them",
-                  file_.string());
-    return rows;
+/// The values of a list. `name`: its column's.
+std::vector<double> list_of(const Taken& taken, const std::string& name) {
+  const std::size_t epochs = taken.row.epochs;
+  std::vector<double> values;
+  std::size_t at = 0;
+  for (const std::string& part : split(taken.field.text, ' ')) {
+    const std::size_t star = part.find('*');
+    const std::string number = part.substr(0, star);
+    const auto times = star == std::string::npos ? std::optional<std::size_t>(1)
+                                                 : parsed<std::size_t>(part.substr(star + 1));
+    const auto value = number == kNoValue ? std::optional(kNoNumber) : number_of_text(number);
+    if (!value || !times || *times == 0)
+      taken.fail(concat(name, " has '", printable(part, 40),
+                        "'; expected numbers such as 0.5, _ for none, and 0.5*3 for three"),
+                 at);
+    if (*times > epochs - values.size())
+      taken.fail(
+          concat(name, " has more than ", counted(epochs, "value"), ", one for each of the epochs"),
+          at);
+    taken.numbers += *times;
+    if (taken.numbers > kMostNumbers)
+      taken.fail(concat("the file has more than ", grouped_text(static_cast<double>(kMostNumbers)),
+                        " numbers"),
+                 at);
+    values.insert(values.end(), *times, *value);
+    at += part.size() + 1;
   }
+  if (values.size() != epochs)
+    taken.fail(
+        concat(name, " has ", counted(values.size(), "value"), " of ", counted(epochs, "epoch")));
+  return values;
+}
 
- private:
-  [[noreturn]] void fail(std::size_t column, const std::string& message) const {
-    throw Error(ErrorKind::Data, message, concat(file_.string(), ":", line_, ":", column));
-  }
-
-  /// Splits a line strictly: what follows a closing quote, or a quote within a field, is an error.
-  Fields fields_of(std::string_view line) const {
-    Fields fields;
-    for (std::size_t at = 0;; ++at) {
-      fields.columns.push_back(at + 1);
-      std::string& text = fields.texts.emplace_back();
-      if (at < line.size() && line[at] == '"') {
-        for (++at;; ++at) {
-          if (at >= line.size()) fail(fields.columns.back(), "a quote is not closed in its line");
-          if (line[at] != '"')
-            text += line[at];
-          else if (at + 1 < line.size() && line[at + 1] == '"')
-            text += line[++at];
-          else
-            break;
-        }
-        ++at;
-        if (at < line.size() && line[at] != ',')
-          fail(at + 1, "a comma is missing behind a closing quote");
-      } else {
-        for (; at < line.size() && line[at] != ','; ++at) {
-          if (line[at] == '"') fail(at + 1, "a quote stands within a field without quotes");
-          text += line[at];
-        }
-      }
-      if (at >= line.size()) return fields;
-    }
-  }
-
-  void read_header(std::string_view line) {
-    const Fields fields = fields_of(line);
-    columns_ = fields.texts;
-    // What another file holds is not shown.
-    for (const std::string& name : fixed_columns())
-      if (name != kStarted && std::ranges::count(columns_, name) == 0)
-        fail(1, concat("the header has no column '", name,
-                       "'; expected rows of results, as `table --keep` writes them"));
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-      if (columns_[c].empty() || printable(columns_[c]) != columns_[c])
-        fail(fields.columns[c], "a column has no name that can be printed");
-      if (std::ranges::count(columns_, columns_[c]) > 1)
-        fail(fields.columns[c], concat("there are two columns '", columns_[c], "'"));
-    }
-    for (const std::string& name : columns_)
-      for (const std::string_view derived : {kLast, kBest})
-        if (name.starts_with(derived) &&
-            std::ranges::count(columns_, concat(kEach, name.substr(derived.size()))) == 0)
-          fail(1, concat("there is a column '", name, "' and none '", kEach,
-                         name.substr(derived.size()), "'"));
-  }
-
-  ResultRow row_of_line(std::string_view line) {
-    const Fields fields = fields_of(line);
-    if (fields.texts.size() != columns_.size())
-      fail(1, concat("has ", counted(fields.texts.size(), "field"), ", but the header has ",
-                     columns_.size()));
-    ResultRow row;
-    const auto each_field = [&](const auto& read) {
-      for (std::size_t c = 0; c < columns_.size(); ++c)
-        read(columns_[c], fields.texts[c], fields.columns[c]);
-    };
-    each_field([&](const std::string& name, const std::string& text, std::size_t column) {
-      if (printable(text) != text)
-        fail(column, concat("'", name, "' holds what cannot be printed"));
-      read_fixed(name, text, column, row);
-    });
-    each_field([&](const std::string& name, const std::string& text, std::size_t column) {
-      if (name.starts_with(kEach) && !text.empty())
-        row.metrics[name.substr(kEach.size())] = list_of(name, text, column, row.epochs);
-    });
-    each_field([&](const std::string& name, const std::string& text, std::size_t column) {
-      check_derived(name, text, column, row);
-    });
-    return row;
-  }
-
-  void read_fixed(const std::string& name, const std::string& text, std::size_t column,
-                  ResultRow& row) const {
-    if (name == "digest") {
-      const bool digits = text.find_first_not_of("0123456789abcdef") == std::string::npos;
-      if (text.size() != 16 || !digits)
-        fail(column,
-             concat("digest is '", printable(text, 40), "'; expected 16 hexadecimal digits"));
-      row.digest = text;
-    } else if (name == "label") {
-      row.label = text;
-    } else if (name == "state") {
-      if (text != "done" && text != "diverged" && text != "failed")
-        fail(column,
-             concat("state is '", printable(text, 40), "'; expected done, diverged or failed"));
-      row.state = text;
-    } else if (name == "why") {
-      row.why = text;
-    } else if (name == "epochs") {
-      const auto epochs = count_of_text(text);
-      if (!epochs || *epochs > kMostEpochs)
-        fail(column, concat("epochs is '", printable(text, 40), "'; expected a whole number up to ",
-                            grouped_text(static_cast<double>(kMostEpochs))));
-      row.epochs = *epochs;
-    } else {
-      read_known(name, text, column, row);
-    }
-  }
-
-  /// The columns of kNumbers and kTexts, and settings.
-  void read_known(const std::string& name, const std::string& text, std::size_t column,
-                  ResultRow& row) const {
-    for (const FixedNumber& fixed : kNumbers) {
-      if (name != fixed.name) continue;
-      if (text.empty()) return;
-      const auto value = number_of_text(text);
-      if (!value || !std::isfinite(*value) || *value < 0)
-        fail(column, concat(name, " is '", printable(text, 40), "'; expected seconds"));
-      row.*fixed.member = *value;
-      return;
-    }
-    for (const FixedText& fixed : kTexts)
-      if (name == fixed.name) {
-        row.*fixed.member = text;
-        return;
-      }
-    if (!name.starts_with(kLast) && !name.starts_with(kBest) && !name.starts_with(kEach) &&
-        !text.empty())
-      row.settings[name] = text;
-  }
-
-  std::vector<double> list_of(const std::string& name, const std::string& text, std::size_t column,
-                              std::size_t epochs) {
-    std::vector<double> values;
-    std::size_t at = 0;
-    for (const std::string& part : split(text, ' ')) {
-      const std::size_t star = part.find('*');
-      const std::string number = part.substr(0, star);
-      const auto times = star == std::string::npos ? std::optional<std::size_t>(1)
-                                                   : count_of_text(part.substr(star + 1));
-      const auto value = number == kNoValue ? std::optional(kNoNumber) : number_of_text(number);
-      if (!value || !times || *times == 0)
-        fail(column + at,
-             concat(name, " has '", printable(part, 40),
-                    "'; expected numbers such as 0.5, _ for none, and 0.5*3 for three"));
-      if (*times > epochs - values.size())
-        fail(column + at, concat(name, " has more than ", counted(epochs, "value"),
-                                 ", one for each of the epochs"));
-      numbers_ += *times;
-      if (numbers_ > kMostNumbers)
-        fail(column + at, concat("the file has more than ",
-                                 grouped_text(static_cast<double>(kMostNumbers)), " numbers"));
-      values.insert(values.end(), *times, *value);
-      at += part.size() + 1;
-    }
-    if (values.size() != epochs)
-      fail(column, concat(name, " has ", counted(values.size(), "value"), " of ",
-                          counted(epochs, "epoch")));
-    return values;
-  }
-
-  /// The last and the best value must be those of the list.
-  void check_derived(const std::string& name, const std::string& text, std::size_t column,
-                     const ResultRow& row) const {
-    if (!name.starts_with(kLast) && !name.starts_with(kBest)) return;
-    const std::string epoch = name.substr(0, kLast.size() - 1);
-    const std::string metric = name.substr(kLast.size());
-    const auto found = row.metrics.find(metric);
-    const std::vector<double> none;
-    const std::vector<double>& values = found == row.metrics.end() ? none : found->second;
-    const double expected = value_at(epoch, metric, values);
-    const auto given = text.empty() ? std::optional(kNoNumber) : number_of_text(text);
-    const bool same = given && (*given == expected || (std::isnan(*given) && std::isnan(expected)));
-    if (!same)
-      fail(column, concat(name, " is '", printable(text, 40), "', but the ", epoch, " value of ",
-                          kEach, metric, " is ",
-                          std::isnan(expected) ? std::string("none") : number_text(expected)));
-  }
-
-  std::filesystem::path file_;
-  std::size_t line_ = 0, numbers_ = 0;
-  std::vector<std::string> columns_;
+/// A column: how its field is written, and how it is read.
+struct Column {
+  std::string name;
+  int turn = 0;  ///< of a row, fields of turn 0 are read first, then those of 1 and 2
+  std::function<std::string(const ResultRow&)> text;
+  std::function<void(const Taken&)> take;
 };
+
+Column text_column(const char* name, std::string ResultRow::*member) {
+  return {.name = name,
+          .text = [member](const ResultRow& row) { return csv_text(row.*member); },
+          .take = [member](const Taken& taken) { taken.row.*member = taken.field.text; }};
+}
+
+Column seconds_column(const char* name, double ResultRow::*member) {
+  return {.name = name,
+          .text = [member](const ResultRow& row) { return number_field(row.*member); },
+          .take =
+              [name, member](const Taken& taken) {
+                if (taken.field.text.empty()) return;
+                const auto value = number_of_text(taken.field.text);
+                if (!value || !std::isfinite(*value) || *value < 0)
+                  taken.fail(
+                      concat(std::string_view(name), " is ", taken.shown(), "; expected seconds"));
+                taken.row.*member = *value;
+              }};
+}
+
+Column digest_column() {
+  Column column = text_column("digest", &ResultRow::digest);
+  column.take = [](const Taken& taken) {
+    taken.row.digest = taken.field.text;
+    if (taken.row.digest.size() != 16 ||
+        taken.row.digest.find_first_not_of("0123456789abcdef") != std::string::npos)
+      taken.fail(concat("digest is ", taken.shown(), "; expected 16 hexadecimal digits"));
+  };
+  return column;
+}
+
+Column state_column() {
+  Column column = text_column("state", &ResultRow::state);
+  column.take = [](const Taken& taken) {
+    taken.row.state = taken.field.text;
+    if (taken.row.state != "done" && taken.row.state != "diverged" && taken.row.state != "failed")
+      taken.fail(concat("state is ", taken.shown(), "; expected done, diverged or failed"));
+  };
+  return column;
+}
+
+Column epochs_column() {
+  return {.name = "epochs",
+          .text = [](const ResultRow& row) { return std::to_string(row.epochs); },
+          .take =
+              [](const Taken& taken) {
+                const auto epochs = parsed<std::size_t>(taken.field.text);
+                if (!epochs || *epochs > kMostEpochs)
+                  taken.fail(concat("epochs is ", taken.shown(), "; expected a whole number up to ",
+                                    grouped_text(static_cast<double>(kMostEpochs))));
+                taken.row.epochs = *epochs;
+              }};
+}
+
+/// The columns that every file has.
+std::vector<Column> fixed_columns() {
+  return {digest_column(),
+          text_column("label", &ResultRow::label),
+          state_column(),
+          text_column("why", &ResultRow::why),
+          epochs_column(),
+          seconds_column("wall_seconds", &ResultRow::wall_seconds),
+          seconds_column("processor_seconds", &ResultRow::processor_seconds),
+          text_column("processor", &ResultRow::processor),
+          text_column("instruction_set", &ResultRow::instruction_set),
+          text_column("pipewright", &ResultRow::version),
+          text_column("commit", &ResultRow::commit),
+          text_column(kStarted, &ResultRow::started),
+          text_column("precision", &ResultRow::precision)};
+}
+
+Column setting_column(const std::string& key) {
+  return {.name = key,
+          .text =
+              [key](const ResultRow& row) {
+                const auto found = row.settings.find(key);
+                return found == row.settings.end() ? std::string() : csv_text(found->second);
+              },
+          .take =
+              [key](const Taken& taken) {
+                if (!taken.field.text.empty()) taken.row.settings[key] = taken.field.text;
+              }};
+}
+
+std::vector<double> values_of(const ResultRow& row, const std::string& metric) {
+  const auto found = row.metrics.find(metric);
+  return found == row.metrics.end() ? std::vector<double>() : found->second;
+}
+
+/// The values of all epochs.
+Column list_column(const std::string& metric) {
+  const std::string name = concat(kEach, metric);
+  return {.name = name,
+          .turn = 1,
+          .text = [metric](const ResultRow& row) { return list_field(values_of(row, metric)); },
+          .take =
+              [name, metric](const Taken& taken) {
+                if (!taken.field.text.empty()) taken.row.metrics[metric] = list_of(taken, name);
+              }};
+}
+
+/// The last or the best value, which must be that of the list.
+Column chosen_column(std::string_view prefix, const std::string& metric) {
+  const std::string name = concat(prefix, metric);
+  const std::string epoch(prefix.substr(0, prefix.size() - 1));
+  const auto chosen = [epoch, metric](const ResultRow& row) {
+    return value_at(epoch, metric, values_of(row, metric));
+  };
+  return {.name = name,
+          .turn = 2,
+          .text = [chosen](const ResultRow& row) { return number_field(chosen(row)); },
+          .take =
+              [=](const Taken& taken) {
+                const double expected = chosen(taken.row);
+                const auto given = taken.field.text.empty() ? std::optional(kNoNumber)
+                                                            : number_of_text(taken.field.text);
+                if (given && (*given == expected || (std::isnan(*given) && std::isnan(expected))))
+                  return;
+                taken.fail(concat(name, " is ", taken.shown(), ", but the ", epoch, " value of ",
+                                  kEach, metric, " is ",
+                                  std::isnan(expected) ? "none" : number_text(expected)));
+              }};
+}
+
+Column column_named(const std::string& name) {
+  for (Column& column : fixed_columns())
+    if (column.name == name) return column;
+  if (name.starts_with(kEach)) return list_column(name.substr(kEach.size()));
+  for (const std::string_view prefix : {kLast, kBest})
+    if (name.starts_with(prefix)) return chosen_column(prefix, name.substr(prefix.size()));
+  return setting_column(name);
+}
+
+/// The columns of a file's header.
+std::vector<Column> header_columns(const CsvReader& reader) {
+  const std::vector<std::string> names = reader.texts();
+  const auto has = [&](const std::string& name) { return std::ranges::count(names, name) > 0; };
+  // What another file holds is not shown.
+  for (const Column& column : fixed_columns())
+    if (column.name != kStarted && !has(column.name))
+      reader.fail(1, concat("the header has no column '", column.name,
+                            "'; expected rows of results, as `table --keep` writes them"));
+  std::vector<Column> columns;
+  for (const CsvField& field : reader.fields()) {
+    const std::string name(field.text);
+    if (name.empty() || printable(name) != name)
+      reader.fail(field.column, "a column has no name that can be printed");
+    if (std::ranges::count(names, name) > 1)
+      reader.fail(field.column, concat("there are two columns '", name, "'"));
+    columns.push_back(column_named(name));
+  }
+  for (const std::string& name : names)
+    for (const std::string_view chosen : {kLast, kBest})
+      if (const std::string list = concat(kEach, name.substr(std::min(name.size(), chosen.size())));
+          name.starts_with(chosen) && !has(list))
+        reader.fail(1, concat("there is a column '", name, "' and none '", list, "'"));
+  return columns;
+}
+
+ResultRow read_row(const CsvReader& reader, const std::vector<Column>& columns,
+                   std::size_t& numbers) {
+  reader.expect_fields(columns.size());
+  ResultRow row;
+  for (const int turn : {0, 1, 2})
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      if (columns[c].turn != turn) continue;
+      const CsvField& field = reader.fields()[c];
+      if (printable(field.text) != field.text)
+        reader.fail(field.column, concat("'", columns[c].name, "' holds what cannot be printed"));
+      columns[c].take({reader, field, row, numbers});
+    }
+  return row;
+}
 
 /// Numbers before texts, and by value.
 int order_of(const std::string& a, const std::string& b) {
@@ -330,33 +302,29 @@ bool comes_before(const ResultRow& a, const ResultRow& b, const std::set<std::st
   return a.digest < b.digest;
 }
 
-std::string line_of_row(const ResultRow& row, const std::set<std::string>& keys,
-                        const std::set<std::string>& metrics) {
-  std::vector<std::string> fields{row.digest, csv_text(row.label), row.state, csv_text(row.why),
-                                  std::to_string(row.epochs)};
-  for (const FixedNumber& column : kNumbers) fields.push_back(number_field(row.*column.member));
-  for (const FixedText& column : kTexts) fields.push_back(csv_text(row.*column.member));
-  for (const std::string& key : keys) {
-    const auto found = row.settings.find(key);
-    fields.push_back(found == row.settings.end() ? std::string() : csv_text(found->second));
-  }
-  const auto values_of = [&](const std::string& metric) {
-    const auto found = row.metrics.find(metric);
-    return found == row.metrics.end() ? std::vector<double>() : found->second;
-  };
-  for (const std::string& metric : metrics)
-    fields.push_back(number_field(value_at("last", metric, values_of(metric))));
-  for (const std::string& metric : metrics)
-    if (has_best(metric))
-      fields.push_back(number_field(value_at("best", metric, values_of(metric))));
-  for (const std::string& metric : metrics) fields.push_back(list_field(values_of(metric)));
-  return join(fields, ",") + "\n";
-}
-
 }  // namespace
 
 std::vector<ResultRow> read_result_rows(const std::filesystem::path& file) {
-  return RowReader(file).read();
+  const std::string text = read_file(file, kMostBytes);
+  CsvReader reader(text, file.string());
+  std::vector<Column> columns;
+  std::vector<ResultRow> rows;
+  std::set<std::string> digests;
+  std::size_t numbers = 0;
+  while (reader.next()) {
+    if (!reader.complete()) reader.fail(1, "the line is cut off: it does not end in a line feed");
+    if (columns.empty()) {
+      columns = header_columns(reader);
+      continue;
+    }
+    rows.push_back(read_row(reader, columns, numbers));
+    if (!digests.insert(rows.back().digest).second)
+      reader.fail(1, concat("the digest ", rows.back().digest, " has a row already"));
+  }
+  if (columns.empty())
+    throw Error(ErrorKind::Data,
+                "is empty; expected rows of results, as `table --keep` writes them", file.string());
+  return rows;
 }
 
 std::string result_rows_text(std::vector<ResultRow> rows) {
@@ -367,14 +335,20 @@ std::string result_rows_text(std::vector<ResultRow> rows) {
   }
   std::ranges::sort(
       rows, [&](const ResultRow& a, const ResultRow& b) { return comes_before(a, b, keys); });
-  std::vector<std::string> header = fixed_columns();
-  for (const std::string& key : keys) header.push_back(csv_text(key));
-  for (const std::string& metric : metrics) header.push_back(csv_text(concat(kLast, metric)));
+  std::vector<Column> columns = fixed_columns();
+  for (const std::string& key : keys) columns.push_back(setting_column(key));
+  for (const std::string& metric : metrics) columns.push_back(chosen_column(kLast, metric));
   for (const std::string& metric : metrics)
-    if (has_best(metric)) header.push_back(csv_text(concat(kBest, metric)));
-  for (const std::string& metric : metrics) header.push_back(csv_text(concat(kEach, metric)));
-  std::string text = join(header, ",") + "\n";
-  for (const ResultRow& row : rows) text += line_of_row(row, keys, metrics);
+    if (has_best(metric)) columns.push_back(chosen_column(kBest, metric));
+  for (const std::string& metric : metrics) columns.push_back(list_column(metric));
+  std::vector<std::string> fields;
+  for (const Column& column : columns) fields.push_back(csv_text(column.name));
+  std::string text = join(fields, ",") + "\n";
+  for (const ResultRow& row : rows) {
+    fields.clear();
+    for (const Column& column : columns) fields.push_back(column.text(row));
+    text += join(fields, ",") + "\n";
+  }
   return text;
 }
 

@@ -162,7 +162,7 @@ TEST_F(ResultRows, ThatNobodyWritesAreRefused) {
            {"0.1*3", "0.1 0.1  0.1", ":2:72: each.lr has ''; expected numbers such as"},
            {"Abacus", "Aba\xff", ":2:30: 'processor' holds what cannot be printed"},
            {"Abacus", "Aba\"cus", ":2:33: a quote stands within a field without quotes"},
-           {"Abacus", "\"Aba\"cus", ":2:35: a comma is missing behind a closing quote"},
+           {"Abacus", "\"Aba\"cus", ":2:35: a separator is missing behind a closing quote"},
            {"precision", "commit", ":1:1: the header has no column 'precision'; expected rows"},
            {"train.seed", "last.lr", ": there are two columns 'last.lr'"}})
     EXPECT_NE(refused(changed(from, to)).find(why), std::string::npos)

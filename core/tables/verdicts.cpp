@@ -20,36 +20,13 @@ namespace pipewright {
 namespace {
 
 constexpr double kLevel = 0.05, kConfidence = 1 - kLevel, kPower = 0.8;
-constexpr std::size_t kMostSigns = 20;  // of sign_flip_p()
+constexpr std::size_t kMostSigns = 20;             // of sign_flip_p()
+constexpr const char* kResolution = "resolution";  // of an interval where differences are constant
 
-/// One comparison that a claim asks for.
-struct Finding {
-  Outcome outcome = Outcome::NotShown;
-  std::string why;
-  /// The p of what the claim says, if a test decides it: the outcome is then that of
-  /// `if_significant`, provided that p is small enough for all comparisons together.
-  std::optional<double> p;
-  Outcome if_significant = Outcome::Held;
-  ClaimTest test = {};
-};
-
-/// The metric of a claim and how it is shown.
-struct Shown {
+/// What a claim is about.
+struct Measure {
   std::string metric, epoch;
   std::optional<double> failed_as = std::nullopt;  ///< of comparisons of means
-
-  std::string text(double value) const {
-    return printed(value, is_share(metric) ? "%.2f" : "%.4g");
-  }
-  /// A margin, which may be far smaller than what two decimals show.
-  std::string margin(double value) const { return printed(value, "%.4g"); }
-
- private:
-  std::string printed(double value, const char* format) const {
-    std::array<char, 64> digits{};
-    std::snprintf(digits.data(), digits.size(), format, is_share(metric) ? 100 * value : value);
-    return digits.data();
-  }
 };
 
 /// The value of the only run with that seed.
@@ -80,14 +57,34 @@ MeasuredGroup mean_of(const std::string& name, const std::vector<MeasuredGroup>&
   return mean;
 }
 
+std::string printed(const char* format, double value) {
+  std::array<char, 64> digits{};
+  std::snprintf(digits.data(), digits.size(), format, value);
+  return digits.data();
+}
+
+std::string p_text(double p) {
+  return printed(p < 1e-4 ? "%.0e" : "%.2g", p);
+}
+
+/// The number in the unit in which sentences show the metric.
+std::string number_of(const std::string& metric, double value, const char* format_of_shares) {
+  return is_share(metric) ? printed(format_of_shares, 100 * value) : printed("%.4g", value);
+}
+
+/// A margin may be far smaller than what two decimals show.
+std::string margin_text(const std::string& metric, double margin) {
+  return number_of(metric, margin, "%.4g");
+}
+
 /// `failed_as`: what runs count with that have failed; none: they have no number.
-MeasuredGroup gathered(const ClaimGroup& group, const Shown& shown,
+MeasuredGroup gathered(const ClaimGroup& group, const Measure& measure,
                        const std::vector<RunRecord>& runs,
                        std::optional<double> failed_as = std::nullopt) {
   if (!group.parts.empty()) {
     std::vector<MeasuredGroup> parts;
     for (const ClaimGroup& part : group.parts)
-      parts.push_back(gathered(part, shown, runs, failed_as));
+      parts.push_back(gathered(part, measure, runs, failed_as));
     return mean_of(group.name(), parts);
   }
   MeasuredGroup all{.name = group.name(), .measured = {}};
@@ -96,7 +93,7 @@ MeasuredGroup gathered(const ClaimGroup& group, const Shown& shown,
     ++all.runs;
     all.done += run.done() ? 1 : 0;
     all.diverged += run.diverged() ? 1 : 0;
-    const std::optional<double> measured = metric_of(run, shown.metric, shown.epoch);
+    const std::optional<double> measured = metric_of(run, measure.metric, measure.epoch);
     if (const auto value = measured || run.state != "failed" ? measured : failed_as) {
       all.measured.values.push_back(*value);
       all.measured.seeds.push_back(key_text(run, "train.seed"));
@@ -140,253 +137,207 @@ void check_alike(const ClaimGroup& group, const std::vector<RunRecord>& runs, Pr
 
 /// Why the runs of a group cannot be compared: "2 of 3 runs of gpipe diverged"; "" if all have
 /// a finite metric and they differ in nothing but their seeds.
-std::string lacking(const MeasuredGroup& group, const Shown& shown) {
+std::string lacking(const MeasuredGroup& group, const std::string& metric) {
   const auto measured = static_cast<int>(group.measured.values.size());
-  const auto of = [&](int count, const std::string& what) {
+  const auto only = [&](int count, const std::string& what) {
     return concat(count, " of ", counted(group.runs, "run"), " of ", group.name, " ", what);
   };
   if (!group.mixed.empty())
     return concat(group.name, " mixes ", join(group.mixed, " and "),
                   ": its runs differ in more than their seeds");
-  if (group.diverged > 0 && measured < group.runs) return of(group.diverged, "diverged");
+  if (group.diverged > 0 && measured < group.runs) return only(group.diverged, "diverged");
   if (measured < group.runs)
-    return group.done < group.runs ? of(group.done, "done so far")
-                                   : of(group.runs - measured, "without the metric");
+    return group.done < group.runs ? only(group.done, "done so far")
+                                   : only(group.runs - measured, "without the metric");
   const auto infinite = std::ranges::count_if(group.measured.values,
                                               [](double value) { return !std::isfinite(value); });
   if (infinite == 0) return {};
-  return of(static_cast<int>(infinite), concat("with a ", shown.metric, " that is not finite"));
+  return only(static_cast<int>(infinite), concat("with a ", metric, " that is not finite"));
 }
 
-/// mean(a) − mean(b), or why it is not known.
-struct Compared {
-  std::optional<Comparison> comparison;
-  std::string missing;
-};
+/// Whether the means differ by more than the margin. One of "within" and "beyond" is false; the p
+/// of close is of the one that the means speak for.
+bool is_beyond(const ClaimTest& test) {
+  return std::abs(test.effect) > test.within;
+}
 
-Compared compared(const MeasuredGroup& a, const MeasuredGroup& b, const Shown& shown) {
+/// Compares mean(a) − mean(b), or says why that is not known. `within`: the margin of close.
+ClaimTest compared(const char* kind, const MeasuredGroup& a, const MeasuredGroup& b,
+                   const std::string& metric, double within = kNoNumber) {
+  ClaimTest test{.kind = kind,
+                 .metric = metric,
+                 .of = a.name,
+                 .minus = b.name,
+                 .runs_of = a.measured.values.size(),
+                 .runs_minus = b.measured.values.size(),
+                 .within = within};
   for (const MeasuredGroup* group : {&a, &b})
-    if (const std::string why = lacking(*group, shown); !why.empty()) return {std::nullopt, why};
-  if (const auto comparison = compare_means(a.measured, b.measured, is_share(shown.metric)))
-    return {comparison, {}};
-  return {std::nullopt,
-          concat("fewer than 3 runs of ", a.measured.values.size() < 3 ? a.name : b.name)};
-}
-
-std::string p_text(double p) {
-  std::array<char, 32> digits{};
-  std::snprintf(digits.data(), digits.size(), p < 1e-4 ? "%.0e" : "%.2g", p);
-  return digits.data();
+    if (test.why.empty()) test.why = lacking(*group, metric);
+  if (!test.why.empty()) return test;
+  const auto found = compare_means(a.measured, b.measured, is_share(metric));
+  if (!found) {
+    test.why = concat("fewer than 3 runs of ", test.runs_of < 3 ? a.name : b.name);
+    return test;
+  }
+  const bool close = !std::isnan(within);
+  test.compared = true;
+  test.paired = found->paired();
+  if (test.paired) {
+    test.alone_of = test.runs_of - found->runs_a;
+    test.alone_minus = test.runs_minus - found->runs_b;
+  }
+  test.runs_of = found->runs_a;
+  test.runs_minus = found->runs_b;
+  test.mean_of = found->mean_a;
+  test.mean_minus = found->mean_b;
+  test.effect = found->difference.mean;
+  test.confidence = close ? 1 - 2 * kLevel : kConfidence;
+  test.interval = found->interval(test.confidence);
+  test.interval_kind = found->constant ? kResolution : test.paired ? "paired t" : "Welch t";
+  test.resolution = found->resolution;
+  test.p = !close            ? found->p()
+           : is_beyond(test) ? found->p_beyond(within)
+                             : found->p_of_margin(within);
+  if (!test.paired) return test;
+  test.deviation = found->constant ? 0 : moments_of(found->differences).std();
+  test.correlation = found->correlation;
+  for (const double difference : found->differences)
+    ++(difference > 0 ? test.wins : difference < 0 ? test.losses : test.ties);
+  if (found->differences.size() <= kMostSigns) test.p_signs = sign_flip_p(found->differences);
+  return test;
 }
 
 /// "paired over 3 seeds, 3 runs of gpipe have no partner" or "Welch, 3 and 5 runs"
-std::string pairing_text(const MeasuredGroup& a, const MeasuredGroup& b, const Comparison& of) {
-  if (!of.paired()) return concat("Welch, ", of.runs_a, " and ", counted(of.runs_b, "run"));
-  std::string text = concat("paired over ", counted(of.runs_a, "seed"));
-  for (const MeasuredGroup* group : {&a, &b})
-    if (const std::size_t left = group->measured.values.size() - of.runs_a; left > 0)
-      text += concat(", ", counted(left, "run"), " of ", group->name, left == 1 ? " has" : " have",
+std::string pairing_text(const ClaimTest& test) {
+  if (!test.paired)
+    return concat("Welch, ", test.runs_of, " and ", counted(test.runs_minus, "run"));
+  std::string text = concat("paired over ", counted(test.runs_of, "seed"));
+  for (const auto& [alone, name] :
+       {std::pair(test.alone_of, test.of), std::pair(test.alone_minus, test.minus)})
+    if (alone > 0)
+      text += concat(", ", counted(alone, "run"), " of ", name, alone == 1 ? " has" : " have",
                      " no partner");
   return text;
 }
 
 /// "gpipe (83.10) minus pipedream (71.20) is between 9.10 and 14.70 (95 %, paired over 5 seeds, p
-/// 0.002, by signs 0.062)"
-std::string difference_text(const MeasuredGroup& a, const MeasuredGroup& b, const Comparison& of,
-                            double confidence, const Shown& shown) {
-  const Interval interval = of.interval(confidence);
-  std::string text = concat(a.name, " (", shown.text(of.mean_a), ") minus ", b.name, " (",
-                            shown.text(of.mean_b), ")");
-  if (of.constant) {
-    text += concat(" is ", shown.text(of.difference.mean));
-    text += of.paired() ? concat(" in all ", counted(of.runs_a, "pair"))
-                        : std::string(", and the runs of each are equal");
-    return std::isfinite(of.resolution) && of.resolution > 0
-               ? concat(text, ", where the metric tells values apart from ±",
-                        shown.text(of.resolution))
-               : text;
+/// 0.002, by signs 0.062)". `comparisons`: how many are decided together.
+std::string comparison_text(const ClaimTest& test, std::size_t comparisons) {
+  const auto number = [&](double value) { return number_of(test.metric, value, "%.2f"); };
+  const bool close = !std::isnan(test.within), constant = test.interval_kind == kResolution;
+  std::string text = concat(test.of, " (", number(test.mean_of), ") minus ", test.minus, " (",
+                            number(test.mean_minus), ") is ");
+  if (constant) {
+    text +=
+        concat(number(test.effect), test.paired ? concat(" in all ", counted(test.runs_of, "pair"))
+                                                : ", and the runs of each are equal");
+    if (std::isfinite(test.resolution) && test.resolution > 0)
+      text += concat(", where the metric tells values apart from ±", number(test.resolution));
+  } else {
+    text += concat("between ", number(test.interval.low), " and ", number(test.interval.high), " (",
+                   std::lround(100 * test.confidence), " %, ", pairing_text(test));
+    if (!close) text += concat(", p ", p_text(test.p));
+    if (!close && !std::isnan(test.p_signs)) text += concat(", by signs ", p_text(test.p_signs));
+    text += ")";
   }
-  text += concat(" is between ", shown.text(interval.low), " and ", shown.text(interval.high), " (",
-                 std::lround(100 * confidence), " %, ", pairing_text(a, b, of));
-  if (confidence == kConfidence) text += concat(", p ", p_text(of.p()));
-  if (of.paired() && of.differences.size() <= kMostSigns && confidence == kConfidence)
-    text += concat(", by signs ", p_text(sign_flip_p(of.differences)));
-  return text + ")";
+  if (close) text += concat(", where ±", margin_text(test.metric, test.within), " counts as close");
+  if (close && !constant)
+    text += concat(", p ", p_text(test.p), is_beyond(test) ? " of lying beyond" : "");
+  if (!close && test.p > kLevel && !std::isnan(test.detectable))
+    text += concat("; a difference of ", number(test.detectable),
+                   " would be found with 80 % probability");
+  if (test.p > 0 && test.p <= kLevel && comparisons > 1)
+    text += concat(", with Holm's correction ", p_text(test.p_adjusted));
+  return text;
 }
 
-/// The difference that so many pairs would show with a probability of 80 %.
-std::string detectable_text(const Comparison& of, const Shown& shown) {
-  if (!of.paired() || of.constant) return {};
-  const double n = static_cast<double>(of.differences.size());
-  const double deviation = of.difference.standard_error * std::sqrt(n);
-  return concat("; a difference of ",
-                shown.text(detectable_effect(of.differences.size(), kLevel, kPower) * deviation),
-                " would be found with 80 % probability");
-}
-
-/// The numbers of a comparison of mean(a) − mean(b).
-ClaimTest test_of(const MeasuredGroup& a, const MeasuredGroup& b, const Compared& both,
-                  double confidence, const Shown& shown) {
-  ClaimTest test{.metric = shown.metric, .of = a.name, .minus = b.name};
-  if (!both.comparison) {
-    test.runs_of = a.measured.values.size();
-    test.runs_minus = b.measured.values.size();
-    return test;
-  }
-  const Comparison& of = *both.comparison;
+/// Whether all runs of a group end as claimed: `hits` do, and `misses` do not; the others have not
+/// ended. Fewer than three do not show it. `words`: what the hits did, "diverged".
+ClaimTest ending(const char* kind, const MeasuredGroup& group, int hits, int misses,
+                 const std::string& words, double floor = kNoNumber) {
+  constexpr int kFewest = 3;
+  ClaimTest test{
+      .kind = kind,
+      .of = group.name,
+      .why = concat(hits, " of ", counted(group.runs, "run"), " of ", group.name, " ", words),
+      .runs_of = static_cast<std::size_t>(group.runs),
+      .hits = static_cast<std::size_t>(hits),
+      .floor = floor};
+  if (misses > 0)
+    test.outcome = Outcome::NotHeld;
+  else if (hits == group.runs && hits >= kFewest)
+    test.outcome = Outcome::Held;
+  if (hits + misses < group.runs) return test;
+  test.interval = proportion_interval(test.hits, test.runs_of, kConfidence);
   test.compared = true;
-  test.paired = of.paired();
-  test.runs_of = of.runs_a;
-  test.runs_minus = of.runs_b;
-  test.mean_of = of.mean_a;
-  test.mean_minus = of.mean_b;
-  test.effect = of.difference.mean;
-  test.interval = of.interval(confidence);
-  test.interval_kind = of.constant ? "resolution" : of.paired() ? "paired t" : "Welch t";
-  test.confidence = confidence;
-  if (!of.paired()) return test;
-  test.deviation = of.constant ? 0 : moments_of(of.differences).std();
-  test.correlation = of.correlation;
-  for (const double difference : of.differences)
-    ++(difference > 0 ? test.wins : difference < 0 ? test.losses : test.ties);
-  if (of.differences.size() <= kMostSigns) test.p_signs = sign_flip_p(of.differences);
+  test.interval_kind = "Clopper-Pearson";
+  test.confidence = kConfidence;
+  test.why += concat(" (95 %: ", std::lround(100 * test.interval.low), " to ",
+                     std::lround(100 * test.interval.high), " % of all such runs)");
   return test;
 }
 
-/// Whether mean(a) < mean(b).
-Finding is_less(const MeasuredGroup& a, const MeasuredGroup& b, const Shown& shown) {
-  const Compared both = compared(b, a, shown);
-  ClaimTest test = test_of(b, a, both, kConfidence, shown);
-  test.kind = "less";
-  if (!both.comparison) return {Outcome::NotShown, both.missing, std::nullopt, {}, test};
-  const Comparison& of = *both.comparison;
-  test.p = of.p();
-  std::string why = difference_text(b, a, of, kConfidence, shown);
-  if (of.p() > kLevel) why += detectable_text(of, shown);
-  return {Outcome::NotShown, why, of.p(), of.difference.mean > 0 ? Outcome::Held : Outcome::NotHeld,
-          test};
-}
-
-/// Whether the means differ by less than `within`, by two one-sided tests.
-Finding is_close(const MeasuredGroup& a, const MeasuredGroup& b, double within,
-                 const Shown& shown) {
-  const Compared both = compared(a, b, shown);
-  ClaimTest test = test_of(a, b, both, 1 - 2 * kLevel, shown);
-  test.kind = "close";
-  test.within = within;
-  if (!both.comparison) return {Outcome::NotShown, both.missing, std::nullopt, {}, test};
-  const Comparison& of = *both.comparison;
-  std::string why = concat(difference_text(a, b, of, 1 - 2 * kLevel, shown), ", where ±",
-                           shown.margin(within), " counts as close");
-  // One of "within" and "beyond" is false. The p is of the one that the mean speaks for.
-  const bool beyond = std::abs(of.difference.mean) > within;
-  test.p = beyond ? of.p_beyond(within) : of.p_of_margin(within);
-  if (!of.constant) why += concat(", p ", p_text(test.p), beyond ? " of lying beyond" : "");
-  return {Outcome::NotShown, why, test.p, beyond ? Outcome::NotHeld : Outcome::Held, test};
-}
-
-/// Of the runs of a group, how many end as claimed, and how many otherwise; the rest have not
-/// ended.
-struct Ends {
-  std::string kind;  ///< the condition
-  int wanted = 0, against = 0;
-  std::string words;  ///< "diverged"
-  double floor = kNoNumber;
-};
-
-/// How many runs of the group have learned, and how many have not, by the metric.
-Ends learning_ends(const MeasuredGroup& group, bool learning, double floor, const Shown& shown) {
+/// Whether the runs of a group have learned, or have not.
+ClaimTest learning(const MeasuredGroup& group, bool learns, double floor,
+                   const std::string& metric) {
   const auto learned = static_cast<int>(std::ranges::count_if(
-      group.measured.values, [&](double value) { return reaches(value, floor, shown.metric); }));
+      group.measured.values, [&](double value) { return reaches(value, floor, metric); }));
   const int others = static_cast<int>(group.measured.values.size()) - learned + group.diverged;
-  const std::string words = concat(" the ", shown.metric, " ", shown.margin(floor));
-  if (learning) return {"learns", learned, others, "reached" + words, floor};
-  return {"learns_nothing", others, learned, "did not reach" + words, floor};
+  const std::string words = concat(" the ", metric, " ", margin_text(metric, floor));
+  return learns ? ending("learns", group, learned, others, "reached" + words, floor)
+                : ending("learns_nothing", group, others, learned, "did not reach" + words, floor);
 }
 
-/// Whether all runs of the group end as claimed. Fewer than three do not show it.
-Finding ends(const MeasuredGroup& group, const Ends& how) {
-  constexpr int kFewest = 3;
-  const Outcome outcome = how.against > 0                                     ? Outcome::NotHeld
-                          : how.wanted == group.runs && group.runs >= kFewest ? Outcome::Held
-                                                                              : Outcome::NotShown;
-  std::string why =
-      concat(how.wanted, " of ", counted(group.runs, "run"), " of ", group.name, " ", how.words);
-  ClaimTest test{.kind = how.kind,
-                 .of = group.name,
-                 .runs_of = static_cast<std::size_t>(group.runs),
-                 .hits = static_cast<std::size_t>(how.wanted),
-                 .floor = how.floor};
-  if (how.wanted + how.against == group.runs) {  // all have ended
-    const auto [low, high] = test.interval =
-        proportion_interval(test.hits, test.runs_of, kConfidence);
-    test.compared = true;
-    test.interval_kind = "Clopper-Pearson";
-    test.confidence = kConfidence;
-    why += concat(" (95 %: ", std::lround(100 * low), " to ", std::lround(100 * high),
-                  " % of all such runs)");
-  }
-  return {outcome, why, std::nullopt, {}, test};
-}
-
-std::vector<Finding> findings(const Claim& claim, const Shown& shown,
-                              const std::vector<RunRecord>& runs) {
+std::vector<ClaimTest> tests_of(const Claim& claim, const Measure& measure,
+                                const std::vector<RunRecord>& runs) {
   const auto all_of = [&](const std::vector<ClaimGroup>& groups,
                           std::optional<double> failed_as = std::nullopt) {
     std::vector<MeasuredGroup> all;
-    for (const ClaimGroup& group : groups) all.push_back(gathered(group, shown, runs, failed_as));
+    for (const ClaimGroup& group : groups) all.push_back(gathered(group, measure, runs, failed_as));
     return all;
   };
-  std::vector<Finding> found;
-  const std::vector<MeasuredGroup> less = all_of(claim.less, shown.failed_as),
-                                   close = all_of(claim.close, shown.failed_as);
+  const std::string& metric = measure.metric;
+  const std::vector<MeasuredGroup> less = all_of(claim.less, measure.failed_as),
+                                   close = all_of(claim.close, measure.failed_as);
+  std::vector<ClaimTest> tests;
   for (std::size_t i = 1; i < less.size(); ++i)
-    found.push_back(is_less(less[i - 1], less[i], shown));
+    tests.push_back(compared("less", less[i], less[i - 1], metric));
   for (std::size_t i = 0; i < close.size(); ++i)
     for (std::size_t j = i + 1; j < close.size(); ++j)
-      found.push_back(is_close(close[i], close[j], claim.within, shown));
+      tests.push_back(compared("close", close[i], close[j], metric, claim.within));
   for (const MeasuredGroup& group : all_of(claim.diverges))
-    found.push_back(ends(group, {"diverges", group.diverged, group.done, "diverged"}));
+    tests.push_back(ending("diverges", group, group.diverged, group.done, "diverged"));
   for (const MeasuredGroup& group : all_of(claim.finishes))
-    found.push_back(ends(group, {"finishes", group.done, group.diverged, "done"}));
+    tests.push_back(ending("finishes", group, group.done, group.diverged, "done"));
   for (const MeasuredGroup& group : all_of(claim.learns))
-    found.push_back(ends(group, learning_ends(group, true, claim.floor, shown)));
+    tests.push_back(learning(group, true, claim.floor, metric));
   for (const MeasuredGroup& group : all_of(claim.learns_nothing))
-    found.push_back(ends(group, learning_ends(group, false, claim.floor, shown)));
-  return found;
+    tests.push_back(learning(group, false, claim.floor, metric));
+  return tests;
 }
 
-/// Decides what tests decide, such that the probability of any wrong decision is at most kLevel
-/// over all comparisons of all claims (Holm).
-void decide(std::vector<std::vector<Finding>>& found) {
-  std::vector<Finding*> tested;
+/// Decides the comparisons, such that the probability of any wrong decision is at most kLevel over
+/// all of them (Holm), and adds which effects would have been found, and the sentences.
+void decide(std::vector<std::vector<ClaimTest>>& tests) {
+  std::vector<ClaimTest*> comparisons;
   std::vector<double> p;
-  for (std::vector<Finding>& of_claim : found)
-    for (Finding& finding : of_claim)
-      if (finding.p) {
-        tested.push_back(&finding);
-        p.push_back(*finding.p);
+  for (std::vector<ClaimTest>& of_claim : tests)
+    for (ClaimTest& test : of_claim)
+      if (test.compared && !test.minus.empty()) {
+        comparisons.push_back(&test);
+        p.push_back(test.p);
       }
   const std::vector<double> adjusted = holm_adjusted(p);
-  for (std::size_t i = 0; i < tested.size(); ++i) {
-    tested[i]->test.p_adjusted = adjusted[i];
-    if (adjusted[i] <= kLevel) tested[i]->outcome = tested[i]->if_significant;
-    if (p[i] > 0 && p[i] <= kLevel && tested.size() > 1)
-      tested[i]->why += concat(", with Holm's correction ", p_text(adjusted[i]));
-  }
-}
-
-/// Adds which effects would have been found, alone and among all comparisons.
-void add_detectable(std::vector<std::vector<Finding>>& found) {
-  std::size_t comparisons = 0;
-  for (const std::vector<Finding>& of_claim : found)
-    for (const Finding& finding : of_claim) comparisons += finding.p ? 1 : 0;
-  const double shared = kLevel / static_cast<double>(std::max<std::size_t>(1, comparisons));
+  const double shared = kLevel / static_cast<double>(std::max<std::size_t>(1, p.size()));
   std::map<std::size_t, std::pair<double, double>> effects;  // in deviations, by pairs
-  for (std::vector<Finding>& of_claim : found)
-    for (Finding& finding : of_claim) {
-      ClaimTest& test = finding.test;
-      if (!test.paired || test.deviation == 0) continue;
+  for (std::size_t i = 0; i < comparisons.size(); ++i) {
+    ClaimTest& test = *comparisons[i];
+    test.p_adjusted = adjusted[i];
+    if (adjusted[i] <= kLevel) {
+      const bool held = std::isnan(test.within) ? test.effect > 0 : !is_beyond(test);
+      test.outcome = held ? Outcome::Held : Outcome::NotHeld;
+    }
+    if (test.paired && test.deviation != 0) {
       const auto [known, added] = effects.try_emplace(test.runs_of);
       if (added)
         known->second = {detectable_effect(test.runs_of, kLevel, kPower),
@@ -394,24 +345,23 @@ void add_detectable(std::vector<std::vector<Finding>>& found) {
       test.detectable = known->second.first * test.deviation;
       test.detectable_adjusted = known->second.second * test.deviation;
     }
+    test.why = comparison_text(test, comparisons.size());
+  }
 }
 
-/// All findings must hold; one that is refuted decides.
-Verdict verdict_of(const Claim& claim, const std::vector<Finding>& found) {
+/// All tests must hold; one that is refuted decides.
+Verdict verdict_of(const Claim& claim, std::vector<ClaimTest> tests) {
   const auto any = [&](Outcome outcome) {
-    return std::ranges::find(found, outcome, &Finding::outcome) != found.end();
+    return std::ranges::find(tests, outcome, &ClaimTest::outcome) != tests.end();
   };
   Verdict verdict{.say = claim.say, .outcome = Outcome::Held, .why = {}, .tests = {}};
   if (any(Outcome::NotShown)) verdict.outcome = Outcome::NotShown;
   if (any(Outcome::NotHeld)) verdict.outcome = Outcome::NotHeld;
   std::vector<std::string> parts;
-  for (const Finding& finding : found) {
-    if (std::ranges::count(parts, finding.why) == 0) parts.push_back(finding.why);
-    ClaimTest& test = verdict.tests.emplace_back(finding.test);
-    test.outcome = finding.outcome;
-    test.why = finding.why;
-  }
+  for (const ClaimTest& test : tests)
+    if (std::ranges::count(parts, test.why) == 0) parts.push_back(test.why);
   verdict.why = join(parts, "; ");
+  verdict.tests = std::move(tests);
   return verdict;
 }
 
@@ -448,19 +398,11 @@ const char* words_of(Outcome outcome) {
 
 std::vector<ClaimTest> compare_groups(
     const std::vector<std::pair<MeasuredGroup, MeasuredGroup>>& pairs, const std::string& metric) {
-  std::vector<std::vector<Finding>> found(1);
+  std::vector<std::vector<ClaimTest>> tests(1);
   for (const auto& [of, minus] : pairs)
-    found.front().push_back(is_less(minus, of, {.metric = metric, .epoch = {}}));
-  decide(found);
-  add_detectable(found);
-  std::vector<ClaimTest> tests;
-  for (const Finding& finding : found.front()) {
-    ClaimTest& test = tests.emplace_back(finding.test);
-    test.kind = "against";
-    test.outcome = finding.outcome;
-    test.why = finding.why;
-  }
-  return tests;
+    tests.front().push_back(compared("against", of, minus, metric));
+  decide(tests);
+  return tests.front();
 }
 
 std::vector<Verdict> judge(const std::vector<Claim>& claims, const TableSpec& table,
@@ -470,22 +412,21 @@ std::vector<Verdict> judge(const std::vector<Claim>& claims, const TableSpec& ta
   for (const Claim& claim : claims) metrics.push_back(claim.metric.name);
   const std::vector<RunRecord> with_probes = probe_columns_added(records, metrics);
   const std::vector<RunRecord>& runs = with_probes.empty() ? records : with_probes;
-  const auto shown_of = [&](const Claim& claim) {
+  const auto measure_of = [&](const Claim& claim) {
     const bool other = !claim.metric.name.empty() && claim.metric.name != table.metric.name;
-    return Shown{other ? claim.metric.name : table.metric.name, table.epoch,
-                 other ? std::nullopt : table.failed_as};
+    return Measure{other ? claim.metric.name : table.metric.name, table.epoch,
+                   other ? std::nullopt : table.failed_as};
   };
   Problems problems;
   check_claims(claims, runs, problems);
   for (const Claim& claim : claims) check_claim(claim, runs, problems);
   problems.throw_if_any();
-  std::vector<std::vector<Finding>> found;
-  for (const Claim& claim : claims) found.push_back(findings(claim, shown_of(claim), runs));
-  decide(found);
-  add_detectable(found);
+  std::vector<std::vector<ClaimTest>> tests;
+  for (const Claim& claim : claims) tests.push_back(tests_of(claim, measure_of(claim), runs));
+  decide(tests);
   std::vector<Verdict> verdicts;
   for (std::size_t i = 0; i < claims.size(); ++i)
-    verdicts.push_back(verdict_of(claims[i], found[i]));
+    verdicts.push_back(verdict_of(claims[i], std::move(tests[i])));
   return verdicts;
 }
 

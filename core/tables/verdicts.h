@@ -32,14 +32,16 @@ struct ClaimTest {
   std::string of;      ///< name of the group of which `minus` is subtracted, or of the only one
   std::string minus;
   Outcome outcome = Outcome::NotShown;
-  std::string why;
+  std::string why;        ///< the numbers in a sentence, or why they are not known
   bool compared = false;  ///< all runs were there, so that the numbers below are known
   bool paired = false;
-  std::size_t runs_of = 0, runs_minus = 0;  ///< that were compared; of how runs end: all
-  std::size_t hits = 0;                     ///< runs that end as claimed
+  std::size_t runs_of = 0, runs_minus = 0;    ///< that were compared; of how runs end: all
+  std::size_t alone_of = 0, alone_minus = 0;  ///< runs without a partner, where runs are paired
+  std::size_t hits = 0;                       ///< runs that end as claimed
   double mean_of = kNoNumber, mean_minus = kNoNumber, effect = kNoNumber;
   Interval interval{kNoNumber, kNoNumber};  ///< of the effect, or of the share of all such runs
-  std::string interval_kind;  ///< "paired t", "Welch t", "resolution", "Clopper-Pearson"
+  std::string interval_kind;      ///< "paired t", "Welch t", "resolution", "Clopper-Pearson"
+  double resolution = kNoNumber;  ///< what differences that are all equal can tell apart
   double confidence = kNoNumber;
   double deviation = kNoNumber;  ///< sample standard deviation of the paired differences
   double correlation = kNoNumber;

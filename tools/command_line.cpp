@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <boost/program_options.hpp>
-#include <charconv>
 #include <cstdlib>
 #include <map>
 #include <sstream>
 
 #include "core/base/error.h"
+#include "core/base/parsed.h"
 #include "core/base/printable.h"
 #include "core/base/wording.h"
 #include "core/config/merge.h"
@@ -238,12 +238,8 @@ std::string CommandLine::text(const std::string& name) const {
 
 int CommandLine::integer(const std::string& name) const {
   const std::string given = text(name);
-  int value = 0;
-  const char* end = given.data() + given.size();
-  const auto read = std::from_chars(given.data(), end, value);
-  if (read.ec != std::errc() || read.ptr != end)
-    refuse(parsed_->command, concat("--", name, " is '", given, "'; expected a whole number"));
-  return value;
+  if (const auto value = parsed<int>(given)) return *value;
+  refuse(parsed_->command, concat("--", name, " is '", given, "'; expected a whole number"));
 }
 
 std::vector<std::string> CommandLine::texts(const std::string& name) const {

@@ -15,6 +15,11 @@ namespace pipewright {
 /// kDeepestNesting levels or has more than 1,000,000 values.
 Value parse_json(std::string_view text, const std::string& name);
 
+/// The text that a mapping has under a key; "" if it has none there.
+std::string text_at(const Value& mapping, std::string_view key);
+/// The number that a mapping has under a key; kNoNumber if it has none there.
+double number_at(const Value& mapping, std::string_view key);
+
 /// Reads and parses a file of at most 16 MiB. Throws as parse_json(), and Error{Data} if it cannot
 /// be read.
 Value load_json(const std::filesystem::path& path);

@@ -102,6 +102,18 @@ Value parse_json(std::string_view text, const std::string& name) {
   return builder.take();
 }
 
+std::string text_at(const Value& mapping, std::string_view key) {
+  const Value* value = mapping.find(key);
+  return value != nullptr && value->is(Value::Kind::Text) ? value->text : std::string();
+}
+
+double number_at(const Value& mapping, std::string_view key) {
+  const Value* value = mapping.find(key);
+  if (value == nullptr) return kNoNumber;
+  if (value->is(Value::Kind::Integer)) return static_cast<double>(value->integer);
+  return value->is(Value::Kind::Number) ? value->number : kNoNumber;
+}
+
 Value load_json(const std::filesystem::path& path) {
   return parse_json(read_file(path, kLargestJsonFile), path.string());
 }

@@ -2,8 +2,8 @@
 #include "core/config/value.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "core/base/parsed.h"
 #include "core/base/printable.h"
 #include "core/base/utf8.h"
 
@@ -97,11 +97,9 @@ const Value* Value::find_path(std::string_view dotted) const {
   const Value* value = this;
   for (const std::string& part : split(dotted, '.')) {
     if (value->is(Kind::Sequence)) {
-      std::size_t index = 0;
-      const char* end = part.data() + part.size();
-      const auto read = std::from_chars(part.data(), end, index);
-      if (read.ec != std::errc() || read.ptr != end || index >= value->items.size()) return nullptr;
-      value = &value->items[index];
+      const auto index = parsed<std::size_t>(part);
+      if (!index || *index >= value->items.size()) return nullptr;
+      value = &value->items[*index];
     } else {
       value = value->find(part);
       if (value == nullptr) return nullptr;

@@ -23,29 +23,17 @@ bool is_same_number(double a, double b) {
   return a == b || (std::isnan(a) && std::isnan(b));
 }
 
-std::string text_in(const Value& mapping, std::string_view key) {
-  const Value* value = mapping.find(key);
-  return value != nullptr && value->is(Value::Kind::Text) ? value->text : std::string();
-}
-
-double number_in(const Value& mapping, std::string_view key) {
-  const Value* value = mapping.find(key);
-  if (value == nullptr) return kNoNumber;
-  if (value->is(Value::Kind::Integer)) return static_cast<double>(value->integer);
-  return value->is(Value::Kind::Number) ? value->number : kNoNumber;
-}
-
 /// Adds what run.json says of the machine and the program; nothing if it cannot be read.
 void add_origin(const std::filesystem::path& folder, ResultRow& row) {
   try {
     const Value run = load_json(folder / "run.json");
-    row.wall_seconds = number_in(run, "wall_seconds");
-    row.processor_seconds = number_in(run, "processor_seconds");
-    row.processor = text_in(run, "processor");
-    row.instruction_set = text_in(run, "instruction_set");
-    row.version = text_in(run, "pipewright");
-    row.commit = text_in(run, "commit");
-    row.started = text_in(run, "started");
+    row.wall_seconds = number_at(run, "wall_seconds");
+    row.processor_seconds = number_at(run, "processor_seconds");
+    row.processor = text_at(run, "processor");
+    row.instruction_set = text_at(run, "instruction_set");
+    row.version = text_at(run, "pipewright");
+    row.commit = text_at(run, "commit");
+    row.started = text_at(run, "started");
   } catch (const Error&) {
     return;
   }

@@ -18,11 +18,6 @@ namespace fs = std::filesystem;
 constexpr const char* kRunFile = "run.json";
 constexpr const char* kPointFile = "point.json";
 
-std::string text_of(const Value& mapping, std::string_view key) {
-  const Value* value = mapping.find(key);
-  return value != nullptr && value->is(Value::Kind::Text) ? value->text : std::string();
-}
-
 int integer_of(const Value& mapping, std::string_view key) {
   const Value* value = mapping.find(key);
   return value != nullptr && value->is(Value::Kind::Integer) ? static_cast<int>(value->integer) : 0;
@@ -98,13 +93,13 @@ void mark_failed(RunOutcome& run, const std::string& error) {
 }
 
 RunOutcome recorded_outcome(const Value& run) {
-  const std::string state = text_of(run, "state");
+  const std::string state = text_at(run, "state");
   return {.state = state.empty() ? "failed" : state,
-          .name = text_of(run, "name"),
-          .digest = text_of(run, "digest"),
-          .error = text_of(run, "error"),
-          .started = text_of(run, "started"),
-          .finished = text_of(run, "finished"),
+          .name = text_at(run, "name"),
+          .digest = text_at(run, "digest"),
+          .error = text_at(run, "error"),
+          .started = text_at(run, "started"),
+          .finished = text_at(run, "finished"),
           .exit_code = integer_of(run, "exit_code")};
 }
 
@@ -114,7 +109,7 @@ void read_point(RunRecord& run) {
   run.varied = Value::mapping();
   if (!is_there(run.folder / kPointFile)) return;
   const Value point = load_json(run.folder / kPointFile);
-  if (const std::string label = text_of(point, "label"); !label.empty()) run.label = label;
+  if (const std::string label = text_at(point, "label"); !label.empty()) run.label = label;
   if (const Value* varied = point.find("varied")) run.varied = *varied;
 }
 
@@ -131,7 +126,7 @@ RunOutcome read_outcome(const fs::path& folder) {
     // A killed run leaves the state "running"; its sweep may have recorded its end.
     const bool silent = outcome.state == "running" || outcome.state == "missing";
     if (!silent || !is_there(folder / kPointFile)) return outcome;
-    const std::string error = text_of(load_json(folder / kPointFile), "error");
+    const std::string error = text_at(load_json(folder / kPointFile), "error");
     if (!error.empty()) mark_failed(outcome, error);
   } catch (const Error& error) {
     mark_failed(outcome, error.what());

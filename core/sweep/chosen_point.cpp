@@ -2,10 +2,10 @@
 #include "core/sweep/chosen_point.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/parsed.h"
 #include "core/experiment/identity.h"
 #include "core/sweep/sweep_plan.h"
 
@@ -17,10 +17,8 @@ using Words = std::vector<std::string>;
 /// A number in the spelling of titles, so that 0.00001, 1e-5 and 1e-05 are one word; other words
 /// as they are.
 std::string in_one_spelling(std::string word) {
-  double number = 0;
-  const char* end = word.data() + word.size();
-  const auto read = std::from_chars(word.data(), end, number);
-  return read.ec == std::errc() && read.ptr == end ? number_text(number) : word;
+  const auto number = parsed<double>(word);
+  return number ? number_text(*number) : word;
 }
 
 /// Splits a name into words: "stages=4, gpipe" has stages, 4, gpipe.
@@ -68,11 +66,8 @@ std::vector<std::size_t> matches(const std::vector<SweepPoint>& points,
                                  const std::vector<std::string>& titles, const std::string& name) {
   const auto title = std::ranges::find(titles, name);
   if (title != titles.end()) return {static_cast<std::size_t>(title - titles.begin())};
-  std::size_t number = 0;
-  const auto read = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (read.ec == std::errc() && read.ptr == name.data() + name.size() && number >= 1 &&
-      number <= points.size())
-    return {number - 1};
+  const auto number = parsed<std::size_t>(name);
+  if (number && *number >= 1 && *number <= points.size()) return {*number - 1};
   std::vector<std::size_t> found;
   const Words words = words_of(name);
   for (std::size_t i = 0; i < points.size(); ++i)

@@ -2,10 +2,10 @@
 #include "core/sweep/slurm_array.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/base/parsed.h"
 #include "core/base/wording.h"
 #include "core/system/file.h"
 
@@ -130,11 +130,8 @@ std::string header(const std::vector<PlannedRun>& runs, const fs::path& folder,
 }
 
 int number_in(const std::string& field, const std::string& place) {
-  int value = 0;
-  const auto read = std::from_chars(field.data(), field.data() + field.size(), value);
-  if (read.ec != std::errc() || read.ptr != field.data() + field.size())
-    throw Error(ErrorKind::Data, concat("'", field, "' is not a whole number"), place);
-  return value;
+  if (const auto value = parsed<int>(field)) return *value;
+  throw Error(ErrorKind::Data, concat("'", field, "' is not a whole number"), place);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/wording.h"
+#include "core/config/json.h"
 #include "core/statistics/tests.h"
 #include "core/tables/verdicts.h"
 
@@ -13,19 +14,6 @@ namespace pipewright {
 namespace {
 
 constexpr double kFamilyLevel = 0.05;
-
-/// What a mapping has under that key as a number; kNoNumber for null.
-double number_at(const Value& mapping, std::string_view key) {
-  const Value* found = mapping.find(key);
-  if (found == nullptr) return kNoNumber;
-  if (found->is(Value::Kind::Integer)) return static_cast<double>(found->integer);
-  return found->is(Value::Kind::Number) ? found->number : kNoNumber;
-}
-
-std::string text_at(const Value& mapping, std::string_view key) {
-  const Value* found = mapping.find(key);
-  return found != nullptr && found->is(Value::Kind::Text) ? found->text : std::string();
-}
 
 const std::vector<Value>& items_at(const Value& mapping, std::string_view key) {
   const Value* found = mapping.find(key);

@@ -2,11 +2,11 @@
 #include "core/tables/probe_metrics.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/parsed.h"
 #include "core/tables/mean_difference.h"
 
 namespace pipewright {
@@ -18,11 +18,8 @@ constexpr std::string_view kPrefix = "probe.";
 std::optional<int> stage_in(std::string_view brackets) {
   if (brackets.size() < 3 || !brackets.starts_with('[') || !brackets.ends_with(']'))
     return std::nullopt;
-  const std::string_view digits = brackets.substr(1, brackets.size() - 2);
-  int stage = 0;
-  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), stage);
-  if (read.ec != std::errc() || read.ptr != digits.data() + digits.size()) return std::nullopt;
-  return stage >= 0 ? std::optional(stage) : std::nullopt;
+  const auto stage = parsed<int>(brackets.substr(1, brackets.size() - 2));
+  return stage && *stage >= 0 ? stage : std::nullopt;
 }
 
 /// Adds the mean of each epoch as a column. Epochs that were not evaluated get a row of their own.

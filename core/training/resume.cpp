@@ -19,12 +19,6 @@
 namespace pipewright {
 namespace {
 
-/// The text of a field, or "".
-std::string text_of(const Value& run, const char* key) {
-  const Value* const value = run.find(key);
-  return value != nullptr ? value->text : std::string();
-}
-
 [[noreturn]] void refuse(const RunFolder& folder, const std::string& message) {
   throw Error(ErrorKind::Experiment, message, folder.path().string());
 }
@@ -41,7 +35,7 @@ Value recorded(const RunFolder& folder) {
 [[noreturn]] void refuse_another(const RunFolder& folder, const Value& run,
                                  const Experiment& experiment) {
   const Value before = recorded(folder);
-  const std::string version = text_of(run, "pipewright");
+  const std::string version = text_at(run, "pipewright");
   std::string why =
       before.is(Value::Kind::Mapping)
           ? identity_changes(before, experiment.resolved, path_options(experiment.resolved))
@@ -116,9 +110,9 @@ Value read_run_json(const RunFolder& folder) {
 
 ResumptionChoice resumption(const RunFolder& folder, const Value& run,
                             const Experiment& experiment) {
-  const bool done = text_of(run, "state") == "done";
-  if (done && text_of(run, "digest") == experiment.digest) return {Resumption::Leave, {}};
-  if (text_of(run, "identity") != experiment.identity) refuse_another(folder, run, experiment);
+  const bool done = text_at(run, "state") == "done";
+  if (done && text_at(run, "digest") == experiment.digest) return {Resumption::Leave, {}};
+  if (text_at(run, "identity") != experiment.identity) refuse_another(folder, run, experiment);
   if (!done) return {Resumption::GoOn, {}};
   return choice_of_finished(folder, recorded(folder), experiment);
 }
@@ -137,7 +131,7 @@ void check_plugins(const RunFolder& folder) {
   const Value* const plugins = run.find("plugins");
   if (plugins == nullptr) return;
   for (const Value& plugin : plugins->items) {
-    const std::string path = text_of(plugin, "path"), sha256 = text_of(plugin, "sha256");
+    const std::string path = text_at(plugin, "path"), sha256 = text_at(plugin, "sha256");
     const bool loaded = std::ranges::any_of(loaded_plugins(), [&](const Plugin& each) {
       return each.path == path || each.sha256 == sha256;
     });
@@ -151,7 +145,7 @@ void check_plugins(const RunFolder& folder) {
 std::vector<std::string> changed_surroundings(const Value& run) {
   std::vector<std::string> remarks;
   const auto compare = [&](const char* key, const std::string& what, const std::string& now) {
-    const std::string before = text_of(run, key);
+    const std::string before = text_at(run, key);
     if (before.empty() || before == now) return;
     remarks.push_back(concat(what, " is not the one that the run was begun with (", before, " → ",
                              now, "): bits may differ from those of an uninterrupted run"));
@@ -162,7 +156,7 @@ std::vector<std::string> changed_surroundings(const Value& run) {
   if (const Value* plugins = run.find("plugins"))
     for (const Value& plugin : plugins->items)
       for (const Plugin& each : loaded_plugins())
-        if (each.path == text_of(plugin, "path") && each.sha256 != text_of(plugin, "sha256"))
+        if (each.path == text_at(plugin, "path") && each.sha256 != text_at(plugin, "sha256"))
           remarks.push_back(concat("the plugin ", each.path.string(),
                                    " has changed since the run was begun: the result may differ"));
   return remarks;

@@ -44,7 +44,7 @@ double common_divisor(double a, double b, double rounding) {
 }
 
 /// The largest step of which all values are multiples. That of the shares k/N of N samples is 1/N,
-/// or a multiple of it; values that share none have what rounding leaves.
+/// or a multiple of it. If the values have no common step, returns rounding noise.
 double common_step(const std::vector<double>& values, double rounding) {
   double step = 0;
   for (const double value : values) step = common_divisor(std::abs(value), step, rounding);

@@ -4,12 +4,12 @@
 // over the P parameters of a stage, when version v + s has come to be:
 //   forward_predicted = |Ŵ − W_{v+s}| / √P,  forward_unpredicted = |W_v − W_{v+s}| / √P,
 //   forward_ratio = forward_predicted / forward_unpredicted;
-// and backward_… for the prediction that a backward has: its own, or the forward's if it has that
-// one again, whose rows it then repeats. So every stage whose passes predict has rows of both. The
-// row is of the mini-batch whose update made version v + s. Weights that a backward extrapolates
-// back to an earlier version (PipeMare) are compared with those of the forward of the same
-// micro-batch: they are what it means to have. A stage keeps a copy of Ŵ and of W_v until then, the
-// errors until the backward, and of the forward's weights where a scheme extrapolates back.
+// and backward_… for the backward's prediction. If the backward reuses the forward's prediction, its
+// rows repeat the forward's, so that every stage that predicts has rows of both. A row belongs to
+// the mini-batch whose update made version v + s. Weights that a backward extrapolates back to an
+// earlier version (PipeMare) are compared with those of the forward of the same micro-batch, which
+// they approximate. A stage keeps copies of Ŵ and W_v until version v + s is made, and the errors
+// until the backward; where a scheme extrapolates back it keeps a copy of the forward's weights.
 #include <algorithm>
 #include <optional>
 
@@ -141,10 +141,10 @@ class PredictionError final : public Probe {
   std::vector<Quantity> quantities() const override {
     return {
         {"forward_predicted, backward_predicted",
-         "root mean square of the weights that the pass predicted minus those that came to be; a "
-         "backward that has the forward's prediction again repeats its rows"},
+         "root mean square error of the predicted weights; if the backward reuses the forward's "
+         "prediction, its rows repeat the forward's"},
         {"forward_unpredicted, backward_unpredicted",
-         "the same for the weights that it predicted from"},
+         "the same error of the unpredicted weights, as a baseline"},
         {"forward_ratio, backward_ratio", "predicted / unpredicted: below 1 the prediction helps"}};
   }
   std::unique_ptr<StageProbe> at(const ProbedStage& stage) const override {
@@ -155,7 +155,6 @@ class PredictionError final : public Probe {
 }  // namespace
 
 PIPEWRIGHT_PROBE(prediction_error, PredictionError,
-                 "Error of predicted weights against those that came to be, and of predicting "
-                 "nothing.")
+                 "RMS error of predicted weights, and of unpredicted ones as a baseline.")
 
 }  // namespace pipewright

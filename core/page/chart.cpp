@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 
-#include "core/base/printable.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/page/html.h"
@@ -55,11 +54,6 @@ ChartLine line_of(const Curve& curve, const std::string& metric) {
   return line;
 }
 
-std::string x_text(const Chart& chart, double x) {
-  const auto place = static_cast<std::size_t>(std::max(0., x));
-  return place < chart.x_names.size() ? chart.x_names[place] : rounded_text(x, 6);
-}
-
 std::string number_of(const ChartPoint& point) {
   std::string text = rounded_text(point.y, 5);
   if (point.reach > 0) text += concat(" ± ", rounded_text(point.reach, 3));
@@ -100,13 +94,6 @@ std::string numbers_table(const Chart& chart) {
     table.row(cells);
   }
   return html_details("Numbers", std::move(table).html());
-}
-
-/// [low, high, tick, tick, …]
-Value scale_value(const AxisScale& scale) {
-  Value value = Value::sequence({Value::of(scale.low), Value::of(scale.high)});
-  for (const double tick : scale.ticks) value.items.push_back(Value::of(tick));
-  return value;
 }
 
 /// The legend, which tells lines apart by dashes and markers as well as by colour.
@@ -175,52 +162,23 @@ Chart chart_of(const Picture& picture) {
   return chart;
 }
 
-Value chart_data(const Chart& chart) {
-  const auto text = [](const std::string& any) { return Value::of(printable(any, kLongestName)); };
-  Value value = Value::mapping();
-  value.at_or_add("title") = text(chart.title);
-  value.at_or_add("x") = text(chart.x_label);
-  value.at_or_add("y") = text(chart.y_label);
-  value.at_or_add("logX") = Value::of(chart.log_x);
-  value.at_or_add("logY") = Value::of(chart.log_y);
-  value.at_or_add("bars") = Value::of(chart.bars);
-  value.at_or_add("scaleX") = scale_value(x_scale(chart));
-  value.at_or_add("scaleY") = scale_value(y_scale(chart));
-  Value& names = value.at_or_add("names") = Value::sequence();
-  for (const std::string& name : chart.x_names) names.items.push_back(text(name));
-  Value& lines = value.at_or_add("lines") = Value::sequence();
-  for (const ChartLine& line : chart.lines) {
-    Value& one = lines.items.emplace_back(Value::mapping());
-    one.at_or_add("name") = text(line.name);
-    one.at_or_add("kind") = Value::of(kind_word(line.kind));
-    one.at_or_add("look") = Value::of(static_cast<std::int64_t>(line.look));
-    Value& points = one.at_or_add("points") = Value::sequence();
-    for (const ChartPoint& point : line.points) {
-      Value& each = points.items.emplace_back(Value::sequence());
-      each.items = {Value::of(point.x), Value::of(point.y), Value::of(point.reach),
-                    Value::of(point.runs)};
-      if (!point.name.empty()) each.items.push_back(text(point.name));
-    }
-    Value& crosses = one.at_or_add("crosses") = Value::sequence();
-    for (const double cross : line.crosses) crosses.items.push_back(Value::of(cross));
-    Value& breaks = one.at_or_add("breaks") = Value::sequence();
-    for (std::size_t i = 0; i < line.points.size(); ++i)
-      if (line.points[i].broken) breaks.items.push_back(Value::of(static_cast<std::int64_t>(i)));
-  }
-  return value;
+std::string x_text(const Chart& chart, double x) {
+  const auto place = static_cast<std::size_t>(std::max(0., x));
+  return place < chart.x_names.size() ? chart.x_names[place] : rounded_text(x, 6);
 }
 
-std::string chart_figure(const Chart& chart, Value& data) {
-  const std::size_t number = data.items.size();
-  data.items.push_back(chart_data(chart));
-  return concat("<figure class=\"chart\" data-chart=\"", number, "\">\n",
-                chart.title.empty()
-                    ? std::string()
-                    : concat("<figcaption>", html_text(chart.title), "</figcaption>\n"),
-                "<div class=\"still\">", still_chart(chart), "</div>\n", legend(chart),
-                chart.note.empty() ? std::string()
-                                   : concat("<p class=\"quiet\">", html_text(chart.note), "</p>\n"),
-                numbers_table(chart), "</figure>\n");
+std::string chart_figure(const Chart& chart) {
+  return concat(
+      "<figure class=\"chart\">\n",
+      chart.title.empty() ? std::string()
+                          : concat("<figcaption>", html_text(chart.title), "</figcaption>\n"),
+      "<div class=\"still\" tabindex=\"0\" role=\"group\" aria-label=\"",
+      html_text(concat(chart.y_label, " over ", chart.x_label, "; arrows go from point to point"),
+                200),
+      "\">", chart_svg(chart), "</div>\n", legend(chart),
+      chart.note.empty() ? std::string()
+                         : concat("<p class=\"quiet\">", html_text(chart.note), "</p>\n"),
+      numbers_table(chart), "</figure>\n");
 }
 
 }  // namespace pipewright

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Charts of the page: as pictures that are always there, and as data from which the page's script
-/// draws the same with Chart.js.
+/// Charts of the page: pictures whose points say their numbers.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/config/value.h"
 #include "core/tables/curves.h"
 
 namespace pipewright {
@@ -67,14 +65,15 @@ AxisScale scale_of(const std::vector<double>& values, bool log);
 AxisScale x_scale(const Chart& chart);
 AxisScale y_scale(const Chart& chart);
 
+/// A value on the x-axis: its name, or the number.
+std::string x_text(const Chart& chart, double x);
+
 /// The chart as SVG that uses the page's classes for colours, so that it is dark where the page is.
-std::string still_chart(const Chart& chart);
+/// What belongs to a line is in groups with its number in `data-line`, by which the page's script
+/// hides it.
+std::string chart_svg(const Chart& chart);
 
-/// The chart as data for the script.
-Value chart_data(const Chart& chart);
-
-/// A figure: picture, legend and numbers. Appends the chart's data to `data`, whose number the
-/// figure names.
-std::string chart_figure(const Chart& chart, Value& data);
+/// A figure: picture, legend and numbers.
+std::string chart_figure(const Chart& chart);
 
 }  // namespace pipewright

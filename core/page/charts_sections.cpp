@@ -6,23 +6,23 @@
 namespace pipewright {
 namespace {
 
-std::string figures(const std::vector<Chart>& charts, Value& data) {
+std::string figures(const std::vector<Chart>& charts) {
   std::string text;
   for (const Chart& chart : charts)
-    if (!chart.empty()) text += chart_figure(chart, data);
+    if (!chart.empty()) text += chart_figure(chart);
   return text;
 }
 
 }  // namespace
 
-PageSection curves_section(const Report& report, Value& data) {
-  return {.id = "curves", .title = "Curves", .body = figures(report.curves, data)};
+PageSection curves_section(const Report& report) {
+  return {.id = "curves", .title = "Curves", .body = figures(report.curves)};
 }
 
-PageSection against_section(const Report& report, Value& data) {
+PageSection against_section(const Report& report) {
   return {.id = "against",
           .title = concat(report.metric, " against settings"),
-          .body = figures(report.against, data)};
+          .body = figures(report.against)};
 }
 
 }  // namespace pipewright

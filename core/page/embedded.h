@@ -6,9 +6,7 @@
 
 namespace pipewright {
 
-extern const std::string_view kPageStyle;     ///< page.css
-extern const std::string_view kPageScript;    ///< page.js
-extern const std::string_view kChartLibrary;  ///< Chart.js; "" where it was not found at build time
-extern const std::string_view kChartLicence;  ///< chart_licence.txt
+extern const std::string_view kPageStyle;   ///< page.css
+extern const std::string_view kPageScript;  ///< page.js
 
 }  // namespace pipewright

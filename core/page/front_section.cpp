@@ -9,7 +9,7 @@
 
 namespace pipewright {
 
-PageSection front_section(const Report& report, Value& data) {
+PageSection front_section(const Report& report) {
   PageSection section{.id = "front", .title = concat(report.metric, " against time")};
   if (!report.front || report.front->rows.empty()) return section;
   const ReportFront& front = *report.front;
@@ -37,7 +37,7 @@ PageSection front_section(const Report& report, Value& data) {
   chart.bars = true;
   for (ChartLine* const line : {&best, &rest})
     if (!line->points.empty()) chart.lines.push_back(std::move(*line));
-  section.body = chart_figure(chart, data) + std::move(table).html();
+  section.body = chart_figure(chart) + std::move(table).html();
   return section;
 }
 

@@ -93,23 +93,30 @@ std::vector<Chart> charts_of_stages(int stages, const std::vector<const ReportSc
 
 }  // namespace
 
-PageSection memory_section(const Report& report, Value& data) {
-  PageSection section{.id = "memory", .title = "Memory over time", .body = {}};
-  for (const Chart& chart : report.memory)
-    if (!chart.empty()) section.body += chart_figure(chart, data);
+std::vector<Chart> memory_charts(const Report& report) {
   std::map<int, std::vector<const ReportSchedule*>> by_stages;
   for (const ReportSchedule& each : report.schedules)
     if (each.proved) by_stages[each.proved->schedule.shape.stages].push_back(&each);
-  if (!by_stages.empty())
-    section.body +=
-        "<p class=\"quiet\">Of the schedules above, in slots: a forward takes one, a backward "
-        "two.</p>\n";
   SeriesLooks looks = report.looks;
+  std::vector<Chart> charts;
   for (const auto& [stages, all] : by_stages)
     for (Chart& chart : charts_of_stages(stages, all)) {
       looks.give(chart);
-      section.body += chart_figure(chart, data);
+      charts.push_back(std::move(chart));
     }
+  return charts;
+}
+
+PageSection memory_section(const Report& report) {
+  PageSection section{.id = "memory", .title = "Memory over time", .body = {}};
+  for (const Chart& chart : report.memory)
+    if (!chart.empty()) section.body += chart_figure(chart);
+  const std::vector<Chart> charts = memory_charts(report);
+  if (!charts.empty())
+    section.body +=
+        "<p class=\"quiet\">Of the schedules above, in slots: a forward takes one, a backward "
+        "two.</p>\n";
+  for (const Chart& chart : charts) section.body += chart_figure(chart);
   return section;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the page together. Its policy allows no network, and no script but those written here, which
-// it names by their digests: a text from outside that reached the page as a script would not run.
+// Puts the page together. Its policy allows no network, and no script but the page's own, which it
+// names by its digest: a text from outside that reached the page as a script would not run.
 #include "core/base/checksum.h"
 #include "core/base/text.h"
 #include "core/page/embedded.h"
@@ -45,25 +45,9 @@ std::string source_of(std::string_view code) {
   return concat("'sha256-", base64_of_hex(sha256(code)), "'");
 }
 
-/// JSON that cannot end the element it is in, nor begin a comment there.
-std::string data_text(const Value& data) {
-  std::string text;
-  for (const char c : to_json(data)) {
-    switch (c) {
-      case '<': text += "\\u003c"; break;
-      case '>': text += "\\u003e"; break;
-      case '&': text += "\\u0026"; break;
-      default: text += c;
-    }
-  }
-  return text;
-}
-
 std::string policy() {
-  std::string scripts = source_of(kPageScript);
-  if (!kChartLibrary.empty()) scripts += " " + source_of(kChartLibrary);
   return concat("default-src 'none'; base-uri 'none'; form-action 'none'; style-src ",
-                source_of(kPageStyle), "; script-src ", scripts);
+                source_of(kPageStyle), "; script-src ", source_of(kPageScript));
 }
 
 std::string contents(const std::vector<PageSection>& sections) {
@@ -74,17 +58,9 @@ std::string contents(const std::vector<PageSection>& sections) {
 }
 
 std::string foot(const Report& report) {
-  const std::string program = concat(
-      "Written by Pipewright ", html_text(report.version),
-      report.commit.empty() ? std::string() : concat(" (", html_text(report.commit), ")"), ". ");
-  if (kChartLibrary.empty())
-    return concat("<footer><p>", program,
-                  "This build has no chart library, so charts are pictures only.</p></footer>\n");
-  std::string licence;
-  for (const std::string& line : split(kChartLicence, '\n')) licence += html_text(line) + "\n";
-  return concat("<footer><p>", program, "Charts are drawn by Chart.js 3.9.1.</p>\n",
-                html_details("Licence of Chart.js", concat("<pre>", licence, "</pre>")),
-                "</footer>\n");
+  return concat("<footer><p>Written by Pipewright ", html_text(report.version),
+                report.commit.empty() ? std::string() : concat(" (", html_text(report.commit), ")"),
+                ".</p></footer>\n");
 }
 
 }  // namespace
@@ -95,23 +71,17 @@ bool is_report_page(std::string_view beginning) {
 
 std::string report_page(Report report) {
   give_looks(report);
-  Value data = Value::sequence();
   std::vector<PageSection> sections{
-      results_section(report),   verdicts_section(report),      curves_section(report, data),
-      maps_section(report),      against_section(report, data), front_section(report, data),
-      schedules_section(report), strips_section(report, data),  memory_section(report, data),
-      settings_section(report),  failures_section(report),      provenance_section(report),
+      results_section(report),   verdicts_section(report), curves_section(report),
+      maps_section(report),      against_section(report),  front_section(report),
+      schedules_section(report), strips_section(report),   memory_section(report),
+      settings_section(report),  failures_section(report), provenance_section(report),
       commands_section(report),  citation_section(report)};
   std::erase_if(sections, [](const PageSection& section) { return section.body.empty(); });
   std::string body;
   for (const PageSection& section : sections)
     body += concat("<section aria-labelledby=\"", section.id, "\">\n<h2 id=\"", section.id, "\">",
                    html_text(section.title), "</h2>\n", section.body, "</section>\n");
-  std::string scripts;
-  if (!kChartLibrary.empty())
-    scripts += concat("<script type=\"application/json\" id=\"data\">", data_text(data),
-                      "</script>\n<script>", kChartLibrary, "</script>\n");
-  scripts += concat("<script>", kPageScript, "</script>\n");
   return concat(
       kPageBegin,
       "<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -123,7 +93,7 @@ std::string report_page(Report report) {
       "</title>\n<style>", kPageStyle,
       "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#content\">Skip to the results</a>\n",
       page_head(report), contents(sections), "<main id=\"content\" tabindex=\"-1\">\n", body,
-      "</main>\n", foot(report), scripts, "</body>\n</html>\n");
+      "</main>\n", foot(report), "<script>", kPageScript, "</script>\n</body>\n</html>\n");
 }
 
 }  // namespace pipewright

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the page's pictures live: charts drawn by Chart.js, hovers, zoom, keyboard. The page says
+// Makes the page's pictures answer: hovers, legends that hide lines, zoom, keyboard. The page says
 // all without it.
 "use strict";
 (() => {
-  const style = () => getComputedStyle(document.documentElement);
-  const color = (name) => style().getPropertyValue(name).trim();
-  const number = (value) => String(Number(value.toPrecision(5)));
   const make = (tag, className, text) => {
     const element = document.createElement(tag);
     if (className) element.className = className;
@@ -27,20 +24,35 @@
   };
   const hideTip = () => { tip.hidden = true; };
 
-  // Titles of boxes become our own tips, which a keyboard reaches, too.
-  const takeTitles = (svg) => {
+  // Titles of boxes become our own tips, which a keyboard reaches, too. `near` finds the box that a
+  // pointer is about.
+  const takeTitles = (svg, near = (event) => event.target.closest("[data-tip]")) => {
     for (const title of svg.querySelectorAll(":scope * > title")) {
       title.parentElement.dataset.tip = title.textContent;
       title.remove();
     }
     const boxes = [...svg.querySelectorAll("[data-tip]")];
     svg.addEventListener("pointermove", (event) => {
-      const box = event.target.closest("[data-tip]");
+      const box = near(event, boxes);
       if (box) showTip(box.dataset.tip, event.clientX, event.clientY);
       else hideTip();
     });
     svg.addEventListener("pointerleave", hideTip);
     return boxes;
+  };
+
+  // Marks the box that the keyboard has come to, and no other, and shows its tip.
+  const picker = () => {
+    let picked;
+    return (box) => {
+      picked?.classList.remove("picked");
+      picked = box;
+      if (!box) return hideTip();
+      box.classList.add("picked");
+      box.scrollIntoView({ block: "nearest", inline: "nearest" });
+      const seen = box.getBoundingClientRect();
+      showTip(box.dataset.tip, seen.left + seen.width / 2, seen.bottom);
+    };
   };
 
   // Schedules: zoom, and arrows from box to box.
@@ -79,15 +91,9 @@
     }, { passive: false });
 
     const place = (box) => ({ x: +box.getAttribute("x"), y: +box.getAttribute("y") });
+    const mark = picker();
     const pick = (to) => {
-      if (to < 0 || to >= boxes.length) return;
-      boxes[picked]?.classList.remove("picked");
-      picked = to;
-      const box = boxes[to];
-      box.classList.add("picked");
-      box.scrollIntoView({ block: "nearest", inline: "nearest" });
-      const seen = box.getBoundingClientRect();
-      showTip(box.dataset.tip, seen.left + seen.width / 2, seen.bottom);
+      if (to >= 0 && to < boxes.length) mark(boxes[picked = to]);
     };
     // The nearest box of the lane above or below.
     const across = (direction) => {
@@ -116,7 +122,7 @@
       event.preventDefault();
       acts[event.key]();
     });
-    drawing.addEventListener("blur", () => { boxes[picked]?.classList.remove("picked"); hideTip(); });
+    drawing.addEventListener("blur", () => mark());
   }
   for (const strip of document.querySelectorAll(".strip")) takeTitles(strip);
 
@@ -128,177 +134,47 @@
   });
   addEventListener("afterprint", () => { for (const each of opened) each.open = false; });
 
-  // Charts.
-  const data = document.getElementById("data");
-  if (typeof Chart === "undefined" || !data) return;
-  const kShapes = ["circle", "rect", "triangle", "rectRot"];
-  const kDashes = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
-  const kColors = 8;
-  const lineColor = (line) => color(`--c${line.look % kColors}`);
-
-  // Bands or bars for intervals, and crosses where runs diverged.
-  const extrasOf = (spec) => ({
-    id: "extras",
-    eachLine(chart, draw) {
-      const { ctx, chartArea: area } = chart;
-      spec.lines.forEach((line, i) => {
-        if (!chart.isDatasetVisible(i)) return;
-        ctx.save();
-        ctx.beginPath();
-        ctx.rect(area.left, area.top, area.width, area.height);
-        ctx.clip();
-        ctx.beginPath();
-        draw(ctx, line, chart.scales.x, chart.scales.y);
-        ctx.restore();
-      });
-    },
-    beforeDatasetsDraw(chart) {
-      if (spec.bars) return;
-      this.eachLine(chart, (ctx, line, x, y) => {
-        if (!line.points.some((point) => point[2] > 0)) return;
-        const at = ([px, mean, reach], sign) => [x.getPixelForValue(px), y.getPixelForValue(mean + sign * reach)];
-        [0, ...line.breaks].forEach((begin, i) => {
-          const joined = line.points.slice(begin, line.breaks[i]);
-          joined.forEach((point, k) => (k ? ctx.lineTo(...at(point, 1)) : ctx.moveTo(...at(point, 1))));
-          for (const point of joined.reverse()) ctx.lineTo(...at(point, -1));
-          ctx.closePath();
-        });
-        ctx.globalAlpha = 0.13;
-        ctx.fillStyle = lineColor(line);
-        ctx.fill();
-      });
-    },
-    afterDatasetsDraw(chart) {
-      this.eachLine(chart, (ctx, line, x, y) => {
-        if (spec.bars)
-          for (const [at, mean, reach] of line.points) {
-            if (!(reach > 0)) continue;
-            ctx.moveTo(x.getPixelForValue(at), y.getPixelForValue(mean - reach));
-            ctx.lineTo(x.getPixelForValue(at), y.getPixelForValue(mean + reach));
-          }
-        for (const at of line.crosses) {
-          const px = x.getPixelForValue(at), py = y.bottom - 7;
-          ctx.moveTo(px - 4, py - 4); ctx.lineTo(px + 4, py + 4);
-          ctx.moveTo(px - 4, py + 4); ctx.lineTo(px + 4, py - 4);
-        }
-        ctx.strokeStyle = lineColor(line);
-        ctx.lineWidth = 1.5;
-        ctx.stroke();
-      });
-    },
-  });
-
-  const say = (spec, line, point) => {
-    const [x, y, reach, runs, name] = point;
-    const at = spec.names[x] ?? number(x);
-    return `${name ?? line.name}: ${number(y)}` + (reach > 0 ? ` ± ${number(reach)}` : "") +
-      (runs > 1 ? ` (${runs} runs)` : "") + `, ${spec.x} ${at}`;
+  // Charts: the nearest point says its numbers, and arrows go along a line and from line to line.
+  const shown = (box) => !box.closest("[hidden]");
+  const distance = (box, { clientX, clientY }) => {
+    const { left, right, top, bottom } = box.getBoundingClientRect();
+    return Math.hypot((left + right) / 2 - clientX, (top + bottom) / 2 - clientY);
   };
-
-  const datasetOf = (line) => ({
-    label: line.name, data: line.points.map(([x, y]) => ({ x, y })),
-    showLine: line.kind !== "points", stepped: line.kind === "steps" ? "before" : false,
-    borderColor: () => lineColor(line), pointBackgroundColor: () => lineColor(line), pointBorderColor: () => lineColor(line),
-    pointHoverBackgroundColor: () => lineColor(line), borderWidth: 2, pointStyle: kShapes[line.look % kShapes.length],
-    ...(line.breaks.length > 0 && {
-      segment: { borderColor: ({ p1DataIndex }) => (line.breaks.includes(p1DataIndex) ? "transparent" : undefined) },
-    }),
-    borderDash: line.kind === "published" ? [1, 4] : kDashes[Math.floor(line.look / kColors) % kDashes.length],
-    pointRadius: line.points.length > 60 || line.kind === "steps" ? 0 : 3.5, pointHoverRadius: 6, pointHitRadius: 8,
-  });
-
-  const paint = (chart) => {
-    const { x, y } = chart.options.scales;
-    for (const axis of [x, y]) {
-      axis.ticks.color = axis.title.color = color("--quiet");
-      axis.grid.color = color("--rule");
-      axis.grid.borderColor = color("--quiet");
-    }
-    Object.assign(chart.options.plugins.tooltip, {
-      backgroundColor: color("--ink"), titleColor: color("--paper"), bodyColor: color("--paper"),
-    });
-    chart.update("none");
-  };
-
-  const axis = (label, log, [low, high, ...ticks], names) => ({
-    type: log ? "logarithmic" : "linear", min: low, max: high, title: { display: true, text: label }, grid: {},
-    ticks: { autoSkip: true, callback: (value) => names[value] ?? number(value) },
-    afterBuildTicks: (scale) => { scale.ticks = ticks.map((value) => ({ value })); },
-  });
-
-  Chart.defaults.font.family = style().fontFamily || "sans-serif";
-  Chart.defaults.font.size = 12.5;
-  const charts = [];
-  const specs = JSON.parse(data.textContent);
-  for (const figure of document.querySelectorAll("figure[data-chart]")) {
-    const spec = specs[figure.dataset.chart];
-    const live = make("div", "live");
-    const canvas = make("canvas");
-    const label = `${spec.title ? spec.title + ": " : ""}${spec.y} over ${spec.x}; arrows go from point to point`;
-    canvas.tabIndex = 0;
-    canvas.setAttribute("role", "img");
-    canvas.setAttribute("aria-label", label);
-    live.append(canvas);
-    figure.querySelector(".still").before(live);
-    const readout = make("p", "readout quiet");
-    readout.setAttribute("aria-live", "polite");
-    figure.querySelector(".legend").before(readout);
-    const chart = new Chart(canvas, {
-      type: "line",
-      data: { datasets: spec.lines.map(datasetOf) },
-      plugins: [extrasOf(spec)],
-      options: {
-        animation: false, responsive: true, maintainAspectRatio: false, parsing: false,
-        interaction: { mode: "nearest", intersect: false },
-        scales: {
-          x: axis(spec.x, spec.logX, spec.scaleX, spec.names),
-          y: axis(spec.y, spec.logY, spec.scaleY, []),
-        },
-        plugins: {
-          legend: { display: false },
-          tooltip: {
-            displayColors: false,
-            callbacks: { title: () => "", label: (item) => say(spec, spec.lines[item.datasetIndex], spec.lines[item.datasetIndex].points[item.dataIndex]) },
-          },
-        },
-      },
-    });
-    charts.push(chart);
-    figure.chart = chart;
-    paint(chart);
+  const nearest = (event, boxes) => boxes.filter(shown).map((box) => [distance(box, event), box])
+    .reduce((best, each) => (each[0] < best[0] ? each : best), [Infinity])[1];
+  for (const figure of document.querySelectorAll("figure.chart")) {
+    const still = figure.querySelector(".still");
+    const points = takeTitles(still.querySelector("svg"), nearest);
+    const partsOf = (line) => figure.querySelectorAll(`[data-line="${line}"]`);
 
     // The legend shows and hides lines.
-    figure.querySelectorAll(".legend li").forEach((item, i) => {
+    const items = [...figure.querySelectorAll(".legend li")];
+    items.forEach((item, line) => {
       const button = make("button");
       button.type = "button";
       button.setAttribute("aria-pressed", "true");
       button.append(...item.childNodes);
       item.append(button);
       button.addEventListener("click", () => {
-        const shown = button.getAttribute("aria-pressed") !== "true";
-        button.setAttribute("aria-pressed", String(shown));
-        chart.setDatasetVisibility(i, shown);
-        chart.update("none");
+        const hides = button.getAttribute("aria-pressed") === "true";
+        button.setAttribute("aria-pressed", String(!hides));
+        for (const part of partsOf(line)) part.toggleAttribute("hidden", hides);
       });
     });
 
-    // Arrows go along a line and from line to line.
-    const lines = spec.lines.map((line, i) => (line.points.length > 0 ? i : -1)).filter((i) => i >= 0);
-    let at = { line: 0, point: -1 };
-    canvas.addEventListener("keydown", (event) => {
+    const lines = items.map((_, line) => points.filter((point) => [...partsOf(line)].includes(point.parentElement)));
+    const mark = picker();
+    let line = 0, point = -1;
+    still.addEventListener("keydown", (event) => {
       const moves = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
       const move = moves[event.key];
-      if (!move || lines.length === 0) return;
+      const seen = lines.filter((each) => each.length > 0 && shown(each[0]));
+      if (!move || seen.length === 0) return;
       event.preventDefault();
-      const line = (at.line + move[0] + lines.length) % lines.length;
-      const points = spec.lines[lines[line]].points;
-      at = { line, point: Math.min(points.length - 1, Math.max(0, at.point + move[1])) };
-      const active = [{ datasetIndex: lines[line], index: at.point }];
-      chart.setActiveElements(active);
-      chart.tooltip.setActiveElements(active, { x: 0, y: 0 });
-      chart.update("none");
-      readout.textContent = say(spec, spec.lines[lines[line]], points[at.point]);
+      line = (line + move[0] + seen.length) % seen.length;
+      point = Math.min(seen[line].length - 1, Math.max(0, point + move[1]));
+      mark(seen[line][point]);
     });
+    still.addEventListener("blur", () => mark());
   }
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach(paint));
 })();

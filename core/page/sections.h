@@ -13,14 +13,15 @@ std::string page_head(const Report& report);
 
 PageSection results_section(const Report& report);
 PageSection verdicts_section(const Report& report);
-/// Charts append their data to `data`.
-PageSection curves_section(const Report& report, Value& data);
+PageSection curves_section(const Report& report);
 PageSection maps_section(const Report& report);
-PageSection against_section(const Report& report, Value& data);
-PageSection front_section(const Report& report, Value& data);
+PageSection against_section(const Report& report);
+PageSection front_section(const Report& report);
 PageSection schedules_section(const Report& report);
-PageSection strips_section(const Report& report, Value& data);
-PageSection memory_section(const Report& report, Value& data);
+PageSection strips_section(const Report& report);
+PageSection memory_section(const Report& report);
+/// What the schedules hold over time: two charts for each number of stages.
+std::vector<Chart> memory_charts(const Report& report);
 PageSection settings_section(const Report& report);
 PageSection failures_section(const Report& report);
 PageSection provenance_section(const Report& report);

@@ -234,10 +234,10 @@ Limits limits_for(const Report& report, const StripKind& kind, const Strips& str
 
 }  // namespace
 
-PageSection strips_section(const Report& report, Value& data) {
+PageSection strips_section(const Report& report) {
   PageSection section{
       .id = "strips", .title = "Stage by stage: edges, and what probes measured", .body = {}};
-  for (const Chart& chart : report.edges) section.body += chart_figure(chart, data);
+  for (const Chart& chart : report.edges) section.body += chart_figure(chart);
   for (const std::string& note : report.edges_notes)
     section.body += concat("<p class=\"quiet\">", html_text(note), "</p>\n");
   const std::map<std::size_t, std::vector<ProbeValue>> logs = logs_of(report);

@@ -16,7 +16,7 @@ import browser
 import harness
 import skips
 from harness import SWEEP
-from report_pages import HOSTILE, experiment, with_a_hole
+from report_pages import HOSTILE, experiment
 
 SHOWN = os.environ.get("PIPEWRIGHT_SCREENSHOTS")
 
@@ -59,49 +59,37 @@ class Browsers(unittest.TestCase):
 
     def test_charts_answer_a_pointer_and_keys(self):
         shown = self.opened()
-        charts = shown.run("document.querySelectorAll('figure.chart').length")
-        self.assertGreaterEqual(charts, 6)
-        self.assertEqual(shown.run("document.querySelectorAll('figure.chart canvas').length"), charts)
-        self.assertEqual(shown.run("getComputedStyle(document.querySelector('.still')).display"), "none")
-        first = "document.querySelector('figure.chart').chart"
-        shown.hover("figure.chart canvas", 0.5, 0.4)
-        shown.wait(f"{first}.tooltip.opacity > 0")
-        said = shown.run(f"{first}.tooltip.body[0].lines[0]")
-        self.assertRegex(said, r"^.+: [\d.]+( ± [\d.]+)?( \(3 runs\))?, epoch [123]$")
-        self.assertEqual(
-            shown.run(f"{first}.getDatasetMeta(0).data[0].options.backgroundColor"),
-            shown.run("getComputedStyle(document.documentElement).getPropertyValue('--c0').trim()"),
-        )
+        self.assertGreaterEqual(shown.run("document.querySelectorAll('figure.chart svg[role=img]').length"), 6)
+        tip = "document.querySelector('.tip').textContent"
+        says = r"^.+: [\d.]+( ± [\d.]+)?( \(3 runs\))?, epoch [123]$"
+        shown.hover("figure.chart .still > svg", 0.5, 0.4)
+        shown.wait("!document.querySelector('.tip').hidden")
+        self.assertRegex(shown.run(tip), says)
         self.keep(shown, "hover", whole=False)
-        # The tooltip has the numbers of the data that stand in the page's table.
-        shown.run("document.querySelector('figure.chart canvas').focus()")
+        shown.run("document.querySelector('figure.chart .still').focus()")
         shown.press("ArrowRight")
         shown.press("ArrowRight")
-        read = shown.run("document.querySelector('figure.chart .readout').textContent")
-        self.assertRegex(read, r"epoch 2$")
-        # A button of the legend hides its line, and its band.
-        before = shown.run(f"{first}.getVisibleDatasetCount()")
-        shown.run("document.querySelector('.legend button').click()")
-        self.assertLess(shown.run(f"{first}.getVisibleDatasetCount()"), before)
-
-    def test_no_line_crosses_a_place_where_all_runs_diverged(self):
-        folder = self.folder / "hole"
-        folder.mkdir()
-        (folder / "s.yaml").write_text(with_a_hole())
-        for command, code in (("sweep", SWEEP), ("report", 0)):
-            done = subprocess.run(
-                [os.path.abspath(harness.BINARY), command, "s.yaml", "--out", "sw"],
-                cwd=folder, capture_output=True, text=True, timeout=harness.SECONDS_LIMIT, check=False,
-            )  # fmt: skip
-            self.assertEqual(done.returncode, code, done.stderr)
-        shown = self.opened(folder / "sw/report.html")
-        colors = shown.run(
-            "[...document.querySelectorAll('figure.chart')].map((figure) => figure.chart)"
-            ".filter((chart) => chart.options.scales.x.title.text === 'loader.batch_size')"
-            ".flatMap((chart) => chart.getDatasetMeta(0).dataset.segments.map((part) => part.style?.borderColor))"
+        self.assertRegex(shown.run(tip), r"epoch 2$")
+        first = shown.run(tip).split(":")[0]
+        self.assertEqual(shown.run("document.querySelectorAll('.mark.picked').length"), 1)
+        shown.press("ArrowDown")
+        self.assertRegex(shown.run(tip), says)
+        self.assertNotEqual(shown.run(tip).split(":")[0], first)
+        # A button of the legend hides its line, its band and its marks, which then answer no more.
+        seen = (
+            "[...document.querySelectorAll('figure.chart')[0].querySelectorAll('[data-line=\"0\"] > *')]"
+            ".filter((each) => each.getClientRects().length > 0).length"
         )
-        self.assertEqual(colors, ["transparent"])
-        self.keep(shown, "hole")
+        self.assertGreaterEqual(shown.run(seen), 4)
+        button = "document.querySelector('.legend button')"
+        shown.run(f"{button}.click()")
+        self.assertEqual(shown.run(seen), 0)
+        shown.run("document.querySelector('figure.chart .still').focus()")
+        for _ in range(3):
+            shown.press("ArrowDown")
+            self.assertNotEqual(shown.run(tip).split(":")[0], first)
+        shown.run(f"{button}.click()")
+        self.assertGreaterEqual(shown.run(seen), 4)
 
     def test_schedules_say_versions_and_zoom(self):
         shown = self.opened()
@@ -148,7 +136,7 @@ class Browsers(unittest.TestCase):
     def test_without_scripts_pictures_and_tables_are_there(self):
         shown = self.opened(scripts=False)
         facts = shown.run(
-            "[document.querySelectorAll('canvas').length, document.querySelectorAll('.still svg').length,"
+            "[document.querySelectorAll('.legend button').length, document.querySelectorAll('.still svg').length,"
             " document.querySelectorAll('table').length, document.querySelectorAll('.drawing svg title').length,"
             " document.querySelector('.still svg').getBoundingClientRect().height]"
         )
@@ -163,7 +151,6 @@ class Browsers(unittest.TestCase):
         shown = self.opened(dark=True)
         shown.media(dark=True, printed=True)
         display = "getComputedStyle(document.querySelector('{}')).display"
-        self.assertEqual(shown.run(display.format(".live")), "none")
         self.assertEqual(shown.run(display.format(".still")), "block")
         self.assertEqual(shown.run(display.format(".tools")), "none")
         self.assertEqual(shown.run("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
@@ -172,7 +159,7 @@ class Browsers(unittest.TestCase):
 
     def test_a_dark_page_becomes_light_while_it_is_open(self):
         shown = self.opened(dark=True)
-        own = "document.querySelector('figure.chart').chart.getDatasetMeta(0).data[0].options.backgroundColor"
+        own = "getComputedStyle(document.querySelector('.mark')).fill"
         dark = shown.run(own)
         shown.media(dark=False)
         shown.wait(f"{own} !== {json.dumps(dark)}")
@@ -181,14 +168,14 @@ class Browsers(unittest.TestCase):
         shown = self.opened()
         self.assertEqual(
             shown.run(
-                "[...document.querySelectorAll('.drawing, .live canvas, .wide, summary, .tools button, nav a')]"
+                "[...document.querySelectorAll('.drawing, .still, .wide, summary, .tools button, nav a')]"
                 ".filter((each) => each.tabIndex < 0).length"
             ),
             0,
         )
         self.assertEqual(
             shown.run(
-                "[...document.querySelectorAll('svg[role=img], canvas, .drawing, .wide')].filter((each) =>"
+                "[...document.querySelectorAll('svg[role=img], .still, .drawing, .wide')].filter((each) =>"
                 " !each.getAttribute('aria-label') && !each.querySelector('title')).length"
             ),
             0,
@@ -205,7 +192,7 @@ class Browsers(unittest.TestCase):
         shown = self.opened(folder / "report.html")
         self.assertIsNone(shown.run("window.hacked ?? null"))
         self.assertEqual(shown.run("document.querySelectorAll('img, iframe, [onload], [onclick]').length"), 0)
-        shown.hover("figure.chart canvas", 0.5, 0.4)
+        shown.hover("figure.chart .still > svg", 0.5, 0.4)
         self.assertEqual(shown.run("document.querySelectorAll('h1').length"), 1)
 
 

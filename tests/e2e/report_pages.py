@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A page of `pipewright report` read as a strict reader would, and an experiment that fills all its sections."""
 
+import html
 import json
 import re
 from html.parser import HTMLParser
@@ -75,10 +76,27 @@ class Page(HTMLParser):
             each for name, each in self.elements if name == tag and all(each.get(k) == v for k, v in facts.items())
         ]
 
-    def data(self):
-        """The data of the charts."""
-        found = re.search(r'<script type="application/json" id="data">(.*?)</script>', self.text, re.S)
-        return None if found is None else json.loads(found[1])
+    def charts(self):
+        """Each chart: its title, the names of its axes, and its lines with what their points say."""
+        return [chart_of(figure) for figure in re.findall(r'<figure class="chart">.*?</figure>', self.text, re.S)]
+
+
+def chart_of(figure):
+    title = re.search(r"<figcaption>(.*?)</figcaption>", figure)
+    axes = re.search(r'aria-label="(.*?); arrows', figure)[1]
+    names = re.findall(r"<li>.*?<span>(.*?)(?: \([^()]*runs?[^()]*\))?</span></li>", figure)
+    lines = [{"name": html.unescape(name), "points": [], "parts": 0, "crosses": 0} for name in names]
+    for number, group in re.findall(r'<g data-line="(\d+)">\n(.*?)</g>', figure, re.S):
+        line = lines[int(number)]
+        line["crosses"] += group.count('class="cross ')
+        for drawn in re.findall(r'<path class="line [^>]* d="(.*?)"', group):
+            line["parts"] += drawn.count("M")
+        for look, y, reach, runs, x in re.findall(
+            r'class="mark c(\d)"><title>.*?: (\S+?)(?: ± (\S+))?(?: \((\d+) runs\))?, [^<]*? (\S+)</title>', group
+        ):
+            line["look"] = int(look)
+            line["points"].append((x, float(y), float(reach or 0), int(runs or 1)))
+    return {"title": html.unescape(title[1]) if title else "", "axes": axes, "lines": lines}
 
 
 def experiment(labels=("PipeDream", "GPipe"), seeds=(1, 2, 3)):

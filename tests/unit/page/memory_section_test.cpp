@@ -20,40 +20,34 @@ ReportSchedule schedule_named(const std::string& name, int stages, int minibatch
           .proved = prove(Registry<Scheme>::instance().find(name)->make(read)->schedule(shape))};
 }
 
-/// The largest y of the first line of a chart, as the data for the script has it.
-double top_of(const Value& chart) {
-  double top = 0;
-  for (const Value& point : chart.find_path("lines.0.points")->items)
-    top = std::max(top, point.items[1].number);
-  return top;
+/// The largest y of the first line of a chart.
+double top_of(const Chart& chart) {
+  return std::ranges::max(chart.lines.at(0).points, {}, &ChartPoint::y).y;
 }
 
 TEST(MemoryOverTime, PipeDreamHoldsAVersionForEachMiniBatchInFlight) {
   Report report;
   report.schedules = {schedule_named("pipedream", 4, 12)};
-  Value data = Value::sequence();
-  memory_section(report, data);
-  ASSERT_EQ(data.items.size(), 2u);
+  const std::vector<Chart> charts = memory_charts(report);
+  ASSERT_EQ(charts.size(), 2u);
   // Stage k of 4 has 4 − k mini-batches in flight and a version for each: 4 + 3 + 2 + 1. The last
   // stage's only version is its newest one.
-  EXPECT_EQ(top_of(data.items[0]), 10);
-  EXPECT_EQ(top_of(data.items[1]), 10);
+  EXPECT_EQ(top_of(charts[0]), 10);
+  EXPECT_EQ(top_of(charts[1]), 10);
 }
 
 TEST(MemoryOverTime, ModelParallelismHoldsOneVersionAStage) {
   Report report;
   report.schedules = {schedule_named("model_parallel", 4, 6)};
-  Value data = Value::sequence();
-  memory_section(report, data);
-  EXPECT_EQ(top_of(data.items[0]), 4);
-  EXPECT_EQ(top_of(data.items[1]), 4) << "all stages keep the one micro-batch until it returns";
+  const std::vector<Chart> charts = memory_charts(report);
+  EXPECT_EQ(top_of(charts[0]), 4);
+  EXPECT_EQ(top_of(charts[1]), 4) << "all stages keep the one micro-batch until it returns";
 }
 
 TEST(MemoryOverTime, WhatCannotBeDrawnIsPassedOver) {
   Report report;
   report.schedules = {{.title = "x", .why_not = "unknown"}};
-  Value data = Value::sequence();
-  EXPECT_EQ(memory_section(report, data).body, "");
+  EXPECT_EQ(memory_section(report).body, "");
 }
 
 TEST(MemoryOverTime, SchedulesHaveTheirColourForAllNumbersOfStages) {
@@ -64,19 +58,17 @@ TEST(MemoryOverTime, SchedulesHaveTheirColourForAllNumbersOfStages) {
       report.schedules.push_back(schedule_named(name, stages, 6));
       report.schedules.back().series = name;
     }
-  Value data = Value::sequence();
-  memory_section(report, data);
-  ASSERT_EQ(data.items.size(), 4u);
-  EXPECT_EQ(data.items[0].find_path("lines.0.look")->integer, 0);
-  EXPECT_EQ(data.items[0].find_path("lines.1.look")->integer, 1);
-  EXPECT_EQ(data.items[2].find_path("lines.0.look")->integer, 1) << "pipedream in four stages";
+  const std::vector<Chart> charts = memory_charts(report);
+  ASSERT_EQ(charts.size(), 4u);
+  EXPECT_EQ(charts[0].lines[0].look, 0u);
+  EXPECT_EQ(charts[0].lines[1].look, 1u);
+  EXPECT_EQ(charts[2].lines[0].look, 1u) << "pipedream in four stages";
 }
 
 TEST(MemoryOverTime, SchedulesThatAreNotDrawnAreCountedBelowEachChart) {
   Report report;
   for (int i = 0; i < 10; ++i) report.schedules.push_back(schedule_named("gpipe", 2, 4));
-  Value data = Value::sequence();
-  const std::string body = memory_section(report, data).body;
+  const std::string body = memory_section(report).body;
   const std::string note = "2 schedules more would not be told apart and are left out.";
   const std::size_t first = body.find(note);
   ASSERT_NE(first, std::string::npos) << body;

@@ -18,10 +18,7 @@ class StripsSections : public RunFolders {
     put("one/probes.csv", kHeader + probes);
     return report;
   }
-  static std::string body_of(const Report& report) {
-    Value data = Value::sequence();
-    return strips_section(report, data).body;
-  }
+  static std::string body_of(const Report& report) { return strips_section(report).body; }
 };
 
 constexpr const char* kSharpness =

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chart as SVG: what readers without scripts and printers get.
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -20,9 +19,9 @@ std::string pixel(double value) {
   return number_text(std::round(value * 10) / 10);
 }
 
-class StillChart {
+class ChartSvg {
  public:
-  explicit StillChart(const Chart& chart) : chart_(chart), x_(x_scale(chart)), y_(y_scale(chart)) {}
+  explicit ChartSvg(const Chart& chart) : chart_(chart), x_(x_scale(chart)), y_(y_scale(chart)) {}
 
   std::string svg() && {
     out_ = concat("<svg viewBox=\"0 0 ", kStillWidth, " ", kStillHeight,
@@ -32,9 +31,9 @@ class StillChart {
                             200),
                   "\">\n");
     draw_axes();
-    for (const ChartLine& line : chart_.lines) draw_interval(line);
-    for (const ChartLine& line : chart_.lines) draw_line(line);
-    for (const ChartLine& line : chart_.lines) draw_marks(line);
+    draw_each(&ChartSvg::draw_interval);
+    draw_each(&ChartSvg::draw_line);
+    draw_each(&ChartSvg::draw_marks);
     return std::move(out_) + "</svg>\n";
   }
 
@@ -46,6 +45,15 @@ class StillChart {
             std::string_view more = {}) {
     out_ += concat("<text x=\"", pixel(x), "\" y=\"", pixel(y), "\" text-anchor=\"", anchor, "\"",
                    more, ">", html_text(words, 40), "</text>\n");
+  }
+
+  /// Draws a part of each line, in a group of its own.
+  void draw_each(void (ChartSvg::*draw)(const ChartLine&)) {
+    for (std::size_t i = 0; i < chart_.lines.size(); ++i) {
+      out_ += concat("<g data-line=\"", i, "\">\n");
+      (this->*draw)(chart_.lines[i]);
+      out_ += "</g>\n";
+    }
   }
 
   void draw_axes() {
@@ -115,16 +123,21 @@ class StillChart {
 
   void draw_marks(const ChartLine& line) {
     const std::size_t every = 1 + line.points.size() / kMostMarkers;
-    for (std::size_t i = 0; i < line.points.size(); i += every) {
-      const ChartPoint& p = line.points[i];
-      out_ += marker(line, left_of(p.x), top_of(p.y),
-                     concat(p.name.empty() ? line.name : p.name, ": ", rounded_text(p.y, 5),
-                            p.reach > 0 ? concat(" ± ", rounded_text(p.reach, 3)) : "")) +
+    for (std::size_t i = 0; i < line.points.size(); i += every)
+      out_ += marker(line, left_of(line.points[i].x), top_of(line.points[i].y),
+                     point_text(line, line.points[i])) +
               "\n";
-    }
     for (const double x : line.crosses)
       text(left_of(x), kStillBottom - 4, "middle", "×",
            concat(" class=\"cross c", line.look % kLineColors, "\""));
+  }
+
+  /// "gpipe: 93.06 ± 0.4 (3 runs), epoch 2"
+  std::string point_text(const ChartLine& line, const ChartPoint& p) const {
+    return concat(p.name.empty() ? line.name : p.name, ": ", rounded_text(p.y, 5),
+                  p.reach > 0 ? concat(" ± ", rounded_text(p.reach, 3)) : "",
+                  p.runs > 1 ? concat(" (", p.runs, " runs)") : "", ", ", chart_.x_label, " ",
+                  x_text(chart_, p.x));
   }
 
   const Chart& chart_;
@@ -134,8 +147,8 @@ class StillChart {
 
 }  // namespace
 
-std::string still_chart(const Chart& chart) {
-  return StillChart(chart).svg();
+std::string chart_svg(const Chart& chart) {
+  return ChartSvg(chart).svg();
 }
 
 }  // namespace pipewright

@@ -72,7 +72,7 @@ class Sweep(harness.EndToEnd):
     def test_resume_repeats_nothing_that_is_done(self):
         self.sweep(MIXED, code=SWEEP)
         before = self.contents(self.runs("good"))
-        done = self.sweep(MIXED, "--resume", code=SWEEP)
+        done = self.sweep(MIXED, "--resume", "--keep-going", code=SWEEP)  # which changes nothing
         self.assertIn("2 of 4 runs are done already", done.err)
         self.assertNotIn("good", done.err)
         self.assertEqual(self.contents(self.runs("good")), before)

@@ -206,7 +206,6 @@ int run_sweep(const std::vector<std::string>& arguments) {
       "jobs", "N",
       "how many runs to perform at once; default: cores / (pipeline.threads × workers that are "
       "threads)");
-  line.flag("keep-going", "go on when a run fails; sweeps always do, so this changes nothing");
   line.flag("resume", "leave finished runs alone, go on with the others");
   line.option("results", "FILE",
               "with --resume: leave out runs whose results are rows of this file, too, as `table "
@@ -218,7 +217,9 @@ int run_sweep(const std::vector<std::string>& arguments) {
       "--profile, have left in the folder; only files that pipewright writes are removed, and "
       "no run that is under way");
   declare_slurm_options(line);
-  if (!line.parse(arguments)) return 0;
+  std::vector<std::string> known = arguments;
+  std::erase(known, "--keep-going");  // of scripts; sweeps always do
+  if (!line.parse(known)) return 0;
   check_flags(line);
 
   Sweep sweep;

@@ -42,10 +42,6 @@ double bytes_of(double actions, bool written) {
 
 }  // namespace
 
-double simulation_bytes(const Experiment& experiment, int minibatches, bool written) {
-  return bytes_of(expected_actions(experiment, minibatches), written);
-}
-
 void check_simulation_size(const Experiment& experiment, int minibatches, bool written) {
   constexpr double kMostOfAPass = 4;  // actions: halves of a backward, recomputations, updates
   constexpr double kAlwaysThere = 1 << 26;  // bytes; fewer always fit, so no limits are read

@@ -6,12 +6,9 @@
 
 namespace pipewright {
 
-/// Bytes that simulating so many mini-batches takes. `written`: every action goes into a file, as
-/// with --json and --trace, which takes ten times as much. Makes the schedule of two mini-batches,
-/// whose actions it counts.
-double simulation_bytes(const Experiment& experiment, int minibatches, bool written);
-
-/// Throws Error{Data}, naming actions and bytes, if that is more than this process can get.
+/// Throws Error{Data}, naming actions and bytes, if simulating so many mini-batches takes more than
+/// this process can get. `written`: every action goes into a file, as with --json and --trace,
+/// which takes ten times as much. Makes the schedule of two mini-batches, whose actions it counts.
 void check_simulation_size(const Experiment& experiment, int minibatches, bool written);
 
 }  // namespace pipewright

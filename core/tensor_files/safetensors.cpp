@@ -181,14 +181,6 @@ std::vector<TensorHeader> read_safetensors_header(const std::filesystem::path& p
   return tensors;
 }
 
-std::vector<std::pair<std::string, std::vector<std::int64_t>>> read_safetensors_shapes(
-    const std::filesystem::path& path) {
-  std::vector<std::pair<std::string, std::vector<std::int64_t>>> shapes;
-  for (TensorHeader& tensor : read_safetensors_header(path))
-    shapes.emplace_back(std::move(tensor.name), std::move(tensor.shape));
-  return shapes;
-}
-
 namespace {
 
 /// The bytes of a file, in order; the other members own what `views` point to.

@@ -37,11 +37,6 @@ using ReadsTensor = std::function<bool(const std::string& name, at::ScalarType t
 /// where they have a type and a shape and take no memory.
 TensorFile read_safetensors(const std::filesystem::path& path, const ReadsTensor& reads);
 
-/// Reads names and shapes, in the order of the data, from the header only. Throws like
-/// read_safetensors() for every fault that the header and the file size show.
-std::vector<std::pair<std::string, std::vector<std::int64_t>>> read_safetensors_shapes(
-    const std::filesystem::path& path);
-
 /// Writes the file with an atomic rename. Tensors may be on any device and need not be contiguous.
 /// They keep the given order, and the header is padded to 8 bytes: equal content gives equal bytes.
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file, Syncs syncs = {});

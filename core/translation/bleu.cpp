@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/base/text.h"
 #include "core/tensor_files/pattern.h"
 
 namespace pipewright {
@@ -125,11 +124,6 @@ double score(const std::array<std::int64_t, kOrders>& right,
 }
 
 }  // namespace
-
-std::string signature(const BleuOptions& options) {
-  return concat("bleu|case.", options.lowercase ? "lc" : "mixed", "|tok.", options.tokenizer,
-                "|smooth.exp");
-}
 
 std::string bleu_tokens(const std::string& line, const BleuOptions& options) {
   const std::string text = without_trailing_space(options.lowercase ? lower(line) : line);

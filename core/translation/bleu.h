@@ -15,9 +15,6 @@ struct BleuOptions {
   bool lowercase = false;  ///< letter by letter: a final Σ becomes σ (ς in Python)
 };
 
-/// The signature to quote with a score: "bleu|case.mixed|tok.13a|smooth.exp".
-std::string signature(const BleuOptions& options);
-
 /// The tokens of a line in UTF-8, separated by single spaces. Invalid bytes match no character
 /// class.
 std::string bleu_tokens(const std::string& line, const BleuOptions& options);

@@ -97,11 +97,6 @@ def hole(size, begin=b""):
     return make
 
 
-def unreadable(path):
-    path.write_text("model: {name: mlp}\n")
-    path.chmod(0)
-
-
 def put(root, files):
     for name, content in files.items():
         path = root / name

@@ -9,7 +9,6 @@ from html.parser import HTMLParser
 from harness import MLP, changed
 
 EMPTY = {"meta", "link", "br", "img", "input", "hr"}
-DRAWN = {"path", "rect", "circle", "text", "svg", "title", "g", "line", "polygon"}
 # What a page may load, run or lead to only if it says so; ours has none of them.
 ACTIVE = {"iframe", "object", "embed", "img", "link", "base", "form", "video", "audio", "image", "use", "foreignobject"}
 # Texts that would act if they were let in.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of tensors. What is taken, written again, is read as the same tensors and metadata, and is
-// written as the same bytes; and what reads only the header agrees on names and shapes.
+// Files of tensors. A file that is read and written again has the same tensors, metadata and bytes,
+// and its header alone has the same names and shapes.
 #include "core/tensor_files/safetensors.h"
 
 #include <algorithm>
 #include <cstring>
 
+#include "core/tensor_files/safetensors_header.h"
 #include "core/tensors/torch.h"
 #include "tests/fuzz/scratch.h"
 #include "tests/fuzz/target.h"
@@ -36,11 +37,11 @@ std::string read(std::string_view bytes) {
   const std::filesystem::path& path = file.holding(bytes);
   require(same(parsed, reread([&] { return read_safetensors(path); })),
           "the file holds other tensors than its bytes");
-  const auto shapes = reread([&] { return read_safetensors_shapes(path); });
-  require(std::ranges::equal(shapes, parsed.tensors,
-                             [](const auto& shape, const auto& tensor) {
-                               return shape.first == tensor.first &&
-                                      tensor.second.sizes() == at::IntArrayRef(shape.second);
+  const auto headers = reread([&] { return read_safetensors_header(path); });
+  require(std::ranges::equal(headers, parsed.tensors,
+                             [](const auto& header, const auto& tensor) {
+                               return header.name == tensor.first &&
+                                      tensor.second.sizes() == at::IntArrayRef(header.shape);
                              }),
           "the header has other shapes than the tensors");
   std::uint64_t data = 0;

@@ -137,7 +137,7 @@ class Reader(pickle.Unpickler):
 
     def persistent_load(self, what):
         if not isinstance(what, tuple) or len(what) != 5 or what[0] != "storage":
-            raise Refused("its pickle names something outside that is no storage")
+            raise Refused("its pickle refers to an external object that is no storage")
         _, kind, key, _, elements = what
         if not isinstance(kind, StorageType) or not isinstance(key, str) or type(elements) is not int:
             raise Refused("a storage is not described as PyTorch does")
@@ -151,8 +151,7 @@ class Checkpoint:
         with open(path, "rb") as file:
             if file.read(4) != b"PK\x03\x04":
                 raise Refused(
-                    "is no zip archive, as PyTorch writes them since 1.6; load it there in a place where "
-                    "nothing can happen, and save it again"
+                    "is no zip archive such as PyTorch writes since 1.6; load it with PyTorch in a sandbox, and save it again"
                 )
         self.archive = zipfile.ZipFile(path)
         pickles = [n for n in self.archive.namelist() if n == "data.pkl" or n.endswith("/data.pkl")]
@@ -206,7 +205,7 @@ def state_dict(content, key):
                 raise Refused(f"has no '{key}'")
             content = content[part]
     if not isinstance(content, dict):
-        raise Refused(f"holds no dictionary of tensors but: {type(content).__name__}")
+        raise Refused(f"holds no dictionary of tensors, but: {type(content).__name__}")
     if not has_tensors(content):
         keys = [name for name, value in content.items() if has_tensors(value)]
         if len(keys) != 1:

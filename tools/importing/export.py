@@ -97,7 +97,7 @@ class Export:
     def output(self):
         leaves = [leaf for leaf in tree_leaves(self.graph.output_node().args) if leaf is not None]
         if len(leaves) != 1 or leaves[0].op != "call_function":
-            raise Refusal("the module returns its input or one of its own tensors; expected what it computes")
+            raise Refusal("the module returns its input or one of its own tensors; expected a computed tensor")
         return leaves[0]
 
     def placeholder(self, node):
@@ -142,9 +142,9 @@ class Export:
         if is_size(node):
             return
         if not isinstance(node.target, torch._ops.OpOverload) or node.target.namespace != "aten":
-            raise Refusal(f"{where} is none of ATen's; expected PyTorch's own operators only")
+            raise Refusal(f"{where} is no operator of ATen; expected PyTorch's own operators only")
         if torch.Tag.nondeterministic_seeded in node.target.tags and node.target._schema.name not in DRAWN_HERE:
-            raise Refusal(f"{where} draws random numbers; expected dropout, stochastic depth or attention to be all that does")
+            raise Refusal(f"{where} draws random numbers; expected only dropout, stochastic depth and attention to do so")
         self.nodes.append(
             {
                 "operator": node.target._schema.name,

@@ -148,8 +148,8 @@ def refuse_write(node, name):
     if name.endswith("num_batches_tracked"):
         raise Refusal(f"the batch norm '{module_path(node)}' has momentum=None; expected a number")
     raise Refusal(
-        f"the operator {node.target} of module '{module_path(node)}' writes into '{name}'; expected batch norm to be all that "
-        "changes the module's own tensors"
+        f"the operator {node.target} of module '{module_path(node)}' writes into '{name}'; expected only batch norm to "
+        "change the module's own tensors"
     )
 
 

@@ -231,6 +231,9 @@ class Pages(StudyTest):
         effect = f"| prediction helps | {100 * test['effect']:+.2f} |".replace("-", "−")
         self.assertIn(effect, self.page.read_text())
         self.assertRegex(self.page.read_text(), rf"{re.escape(effect)} [^|]*\|[^|]*\| [^|–]+ \| – \|")  # corrected with none
+        self.page.write_text("Again <!-- value: P1 effect A2 --><!-- end -->.\n<!-- again: P1 -->\n<!-- end -->\n")
+        self.study()
+        self.assertIn(f"-->{100 * test['effect']:+.2f} points<!--", self.page.read_text().replace("−", "-"))
         # As a family its p is corrected with that of P2, which has not run with these seeds.
         self.write("docs/study/tasks.csv", TASKS + again(settings, "second"))
         self.study()
@@ -292,6 +295,7 @@ class Pages(StudyTest):
             ("So <!-- table: A -->\n<!-- end -->", r"'<!-- table: A -->' stands within a line; expected one of"),
             ("So <!-- value: P7 effect --><!-- end -->", r"page\.md:1: there is no claim 'P7'; .* have P1, P2$"),
             ("So <!-- value: A | stale --><!-- end -->", r"task A has 2 cells 'stale'; expected one of: reference, "),
+            ("So <!-- value: P1 effect B --><!-- end -->", r"page\.md:1: task 'B' has no claim 'P1'$"),
             ("So <!-- value: P1 p --><!-- end -->", r"there is no value 'P1 p'; expected 'A \| label, column', "),
         ):
             with self.subTest(said):

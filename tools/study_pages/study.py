@@ -2,6 +2,7 @@
 """The study as a whole: its tasks, its claims, and what each marker is filled with."""
 
 import csv
+import re
 from functools import cached_property
 
 from . import tables
@@ -70,17 +71,21 @@ class Study:
         return [claim for id in words.split() for claim in self.all_claims if claim.task.again_of and claim.id == id]
 
     def value(self, words):
-        """One number in a sentence: "A | label, column", or "P1 effect", or "P1 verdict"."""
+        """One number in a sentence: "A | label, column", or "P1 effect", or "P1 verdict", or "P1 effect A2" of a repetition."""
         if " | " in words:
             id, _, name = words.partition(" | ")
             task = self.task(id)
             cell = task.cell_named(name)
             text = tables.number(cell.mean, task.metric) if cell.n else NOT_RUN
             return f"{text} %" if cell.n and task.metric == ACCURACY else text
-        id, _, what = words.partition(" ")
-        if what not in ("effect", "verdict"):
+        known = re.fullmatch(r"(\w+) (effect|verdict)(?: (\w+))?", words)
+        if not known:
             raise Wrong(f"there is no value '{words}'; expected 'A | label, column', 'P1 effect' or 'P1 verdict'")
-        claim = self.named_claims(id)[0]
+        id, what, task = known.groups()
+        claims = [claim for claim in self.all_claims if (claim.id, claim.task.id) == (id, task)] if task else self.named_claims(id)
+        if not claims:
+            raise Wrong(f"task '{task}' has no claim '{id}'")
+        claim = claims[0]
         return claim.verdict if what == "verdict" or not claim.run else effect_of(claim)
 
 

@@ -5,7 +5,8 @@
     tools/convert_weights.py resnet18-f37072fd.pth [resnet18.safetensors] [--key state_dict] [--strip module.]
 
 No code of the checkpoint runs, unlike with older versions of `torch.load`: its pickle may name tensors,
-their storages and ordered dictionaries, for which this file has stand-ins; anything else is refused.
+their storages, dictionaries and plain values such as argparse.Namespace, numpy's numbers and paths, for
+which this file has stand-ins. Anything else is refused, or with --ignore-objects read as an object without content.
 Needs Python 3.9 and nothing else. Checkpoints are zip archives since PyTorch 1.6.
 
 Exit codes: 0 fine, 2 wrong arguments, 3 the checkpoint is missing, damaged or refused.
@@ -39,6 +40,15 @@ STORAGES = {
     "ByteStorage": ("U8", 1),
     "BoolStorage": ("BOOL", 1),
 }
+# PyTorch's name of an element type that has no storage type of its own, and safetensors'.
+DTYPES = {
+    "uint16": ("U16", 2),
+    "uint32": ("U32", 4),
+    "uint64": ("U64", 8),
+    "float8_e4m3fn": ("F8_E4M3", 1),
+    "float8_e5m2": ("F8_E5M2", 1),
+}
+MOST_EXPANDED = 1 << 24  # elements of a tensor that repeats what its storage has
 UNSIGNED = {1: "B", 2: "H", 4: "I", 8: "Q"}  # memoryview formats by element size; elements are copied, never interpreted
 
 
@@ -66,7 +76,7 @@ class Tensor(collections.namedtuple("Tensor", "storage offset shape strides")):
         if any(type(number) is not int or number < 0 for number in numbers):
             raise Refused("a tensor has a shape or stride that is not a number from 0")
         last = self.offset + sum((n - 1) * stride for n, stride in zip(self.shape, self.strides))
-        if math.prod(self.shape) > self.storage.elements:
+        if math.prod(self.shape) > max(self.storage.elements, MOST_EXPANDED):
             raise Refused(f"a tensor of shape {list(self.shape)} has more elements than its storage")
         if math.prod(self.shape) > 0 and last >= self.storage.elements:
             raise Refused(f"a tensor of shape {list(self.shape)} reaches beyond its storage")
@@ -108,31 +118,101 @@ class Dictionary(dict):
         pass
 
 
+class DefaultDictionary(Dictionary):
+    """A stand-in that drops what makes missing values."""
+
+    __slots__ = ()
+
+    def __init__(self, *_):
+        super().__init__()
+
+
+class Empty:
+    """A stand-in for an object that keeps nothing of what it is made of."""
+
+    __slots__ = ()
+
+    def __new__(cls, *_, **__):
+        return super().__new__(cls)
+
+    def __init__(self, *_, **__):
+        pass
+
+    def ignore(self, *_):
+        pass
+
+    __setstate__ = __setitem__ = append = extend = add = ignore
+
+    def __call__(self, *_, **__):
+        return self
+
+
 def rebuilt_tensor(storage, offset, shape, strides, *_):
     tensor = Tensor(storage, offset, tuple(shape), tuple(strides))
     tensor.check()
     return tensor
 
 
+def rebuilt_tensor_of_type(storage, offset, shape, strides, requires_grad, hooks, kind, *_):
+    """A tensor over a storage of bytes."""
+    if not isinstance(storage, Storage) or not isinstance(kind, StorageType):
+        raise Refused("a tensor is not described as PyTorch does")
+    typed = Storage(kind, storage.key, storage.elements * storage.type.bytes // kind.bytes)
+    return rebuilt_tensor(typed, offset, shape, strides)
+
+
 def rebuilt_parameter(tensor, *_):
     return tensor
 
 
-ALLOWED = {
-    ("collections", "OrderedDict"): Dictionary,
-    ("torch", "Size"): tuple,
-    ("torch._utils", "_rebuild_tensor_v2"): rebuilt_tensor,
-    ("torch._utils", "_rebuild_parameter"): rebuilt_parameter,
-} | {("torch", name): StorageType(*what) for name, what in STORAGES.items()}
+PLAIN = """
+    argparse.Namespace types.SimpleNamespace collections.deque _codecs.encode
+    builtins.set builtins.frozenset builtins.bytearray builtins.complex builtins.slice builtins.range
+    builtins.int builtins.float builtins.list builtins.dict builtins.bool builtins.str builtins.tuple builtins.object
+    datetime.datetime datetime.date datetime.time datetime.timedelta datetime.timezone decimal.Decimal fractions.Fraction uuid.UUID
+    pathlib.Path pathlib.PosixPath pathlib.WindowsPath pathlib.PurePath pathlib.PurePosixPath pathlib.PureWindowsPath
+    pathlib._local.PosixPath pathlib._local.WindowsPath
+    numpy.dtype numpy.ndarray numpy.core.multiarray.scalar numpy._core.multiarray.scalar
+    numpy.core.multiarray._reconstruct numpy._core.multiarray._reconstruct numpy._core.numeric._frombuffer numpy.core.numeric._frombuffer
+    numpy.random._mt19937.MT19937 numpy.random._pcg64.PCG64 numpy.random.bit_generator.BitGenerator
+    numpy.random._pickle.__randomstate_ctor numpy.random._pickle.__generator_ctor numpy.random._pickle.__bit_generator_ctor
+    torch.device torch.memory_format torch.layout torch.Generator torch.serialization._get_layout
+    torch.bool torch.uint8 torch.int8 torch.int16 torch.int32 torch.int64 torch.float16 torch.bfloat16 torch.float32 torch.float64
+    torch.complex32 torch.complex64 torch.complex128
+"""
+
+ALLOWED = (
+    {tuple(name.rsplit(".", 1)): Empty for name in PLAIN.split()}
+    | {
+        ("collections", "OrderedDict"): Dictionary,
+        ("collections", "Counter"): Dictionary,
+        ("collections", "defaultdict"): DefaultDictionary,
+        ("torch", "Size"): tuple,
+        ("torch.storage", "UntypedStorage"): StorageType("U8", 1),
+        ("torch._utils", "_rebuild_tensor_v2"): rebuilt_tensor,
+        ("torch._utils", "_rebuild_tensor_v3"): rebuilt_tensor_of_type,
+        ("torch._utils", "_rebuild_parameter"): rebuilt_parameter,
+    }
+    | {("torch", name): StorageType(*what) for name, what in (STORAGES | DTYPES).items()}
+)
 
 
 class Reader(pickle.Unpickler):
     """Every function that a pickle can call goes through find_class()."""
 
+    def __init__(self, file, ignore_objects):
+        super().__init__(file)
+        self.ignore_objects = ignore_objects
+
     def find_class(self, module, name):
-        found = ALLOWED.get((module, name))
+        module = "builtins" if module == "__builtin__" else module  # as Python 2 called it
+        found = Empty if self.ignore_objects else None
+        found = ALLOWED.get((module, name), found)
         if found is None:
-            raise Refused(f"its pickle asks for {module}.{name}; only tensors and dictionaries are read")
+            raise Refused(
+                f"its pickle asks for {module}.{name}; tensors, dictionaries and plain values are read "
+                "(--ignore-objects leaves out other objects, and runs none of their code)"
+            )
         return found
 
     def persistent_load(self, what):
@@ -162,10 +242,10 @@ class Checkpoint:
             if self.read(self.folder + "byteorder") != b"little":
                 raise Refused("its numbers are not little-endian")
 
-    def content(self):
+    def content(self, ignore_objects=False):
         file = io.BytesIO(self.read(self.folder + "data.pkl", PICKLE_LIMIT))
         try:
-            return Reader(file).load()
+            return Reader(file, ignore_objects).load()
         except (Refused, MemoryError):
             raise
         except Exception as error:  # a pickle is a program and may fail in any way
@@ -193,32 +273,64 @@ class Checkpoint:
             raise Refused(f"{name} cannot be read: {error}") from None
 
 
-def has_tensors(value):
-    return isinstance(value, dict) and any(isinstance(v, Tensor) for v in value.values())
+def is_weight(value):
+    """Whether it is a tensor that a model may have learned: a best accuracy and the state of a generator are none."""
+    return isinstance(value, Tensor) and len(value.shape) > 0 and value.storage.type.dtype[:1] in "FB" and value.storage.type.dtype != "BOOL"
+
+
+def has_weights(value):
+    return isinstance(value, dict) and any(is_weight(each) for each in value.values())
+
+
+def dictionaries_in(content):
+    """By their paths, the dictionaries of weights that lie nearest below the content."""
+    level = {str(key): value for key, value in content.items() if not str(key).endswith("_extra_state")}
+    while level:
+        found = {path: value for path, value in level.items() if has_weights(value)}
+        if found:
+            return found
+        inner = [(path, value) for path, value in level.items() if isinstance(value, dict)]
+        level = {f"{path}.{key}": each for path, value in inner for key, each in value.items() if isinstance(key, str)}
+    return {}
+
+
+def under(content, key):
+    for part in key.split(".") if key != "." else ():
+        if not isinstance(content, dict) or part not in content:
+            raise Refused(f"has no '{key}'")
+        content = content[part]
+    return content
+
+
+def only_dictionary(content):
+    """The one dictionary of weights: the content itself, or one in it. Where there are several, nobody guesses."""
+    if not isinstance(content, dict):
+        raise Refused(f"holds no dictionary of tensors, but: {type(content).__name__}")
+    found = dictionaries_in(content)
+    if has_weights(content):
+        found = {".": content} | found
+    if len(found) != 1:
+        shown = ", ".join(map(str, found or content))
+        raise Refused(f"has tensors under {len(found)} keys; choose with --key: {shown}")
+    ((path, chosen),) = found.items()
+    for name, value in content.items():
+        if chosen is not content and isinstance(value, Tensor):
+            print(f"left out: {name}, which is a tensor beside '{path}'", file=sys.stderr)
+    return chosen
 
 
 def state_dict(content, key):
-    """Returns names and tensors: under `key`, in the content itself, or under its only key with some."""
-    if key:
-        for part in key.split("."):
-            if not isinstance(content, dict) or part not in content:
-                raise Refused(f"has no '{key}'")
-            content = content[part]
+    """Names and tensors: under `key`, or in the only dictionary of weights."""
+    content = under(content, key) if key else only_dictionary(content)
     if not isinstance(content, dict):
         raise Refused(f"holds no dictionary of tensors, but: {type(content).__name__}")
-    if not has_tensors(content):
-        keys = [name for name, value in content.items() if has_tensors(value)]
-        if len(keys) != 1:
-            shown = ", ".join(map(str, keys or content))
-            raise Refused(f"has tensors under {len(keys)} keys; choose with --key: {shown}")
-        content = content[keys[0]]
-    tensors = {}
+    tensors = {name: value for name, value in content.items() if isinstance(value, Tensor)}
+    if not tensors:
+        raise Refused(f"has no tensors under '{key}'")
     for name, value in content.items():
         if not isinstance(name, str) or name == "__metadata__":
             raise Refused(f"a tensor is called {name!r}")
-        if isinstance(value, Tensor):
-            tensors[name] = value
-        else:
+        if not isinstance(value, Tensor):
             print(f"left out: {name}, which is no tensor but of type {type(value).__name__}", file=sys.stderr)
     return tensors
 
@@ -260,9 +372,9 @@ def write(path, tensors, checkpoint):
         part.unlink(missing_ok=True)
 
 
-def convert(source, target, key="", prefix=""):
+def convert(source, target, key="", prefix="", ignore_objects=False):
     checkpoint = Checkpoint(source)
-    tensors = stripped(state_dict(checkpoint.content(), key), prefix)
+    tensors = stripped(state_dict(checkpoint.content(ignore_objects), key), prefix)
     write(target, tensors, checkpoint)
     return len(tensors)
 
@@ -273,15 +385,18 @@ def main():
     )
     parser.add_argument("checkpoint", type=Path, help="the checkpoint, a .pt or .pth file of PyTorch")
     parser.add_argument("out", type=Path, nargs="?", help="the file to write; default: the checkpoint's name with .safetensors")
-    parser.add_argument("--key", default="", help="where in the checkpoint the tensors are, such as state_dict or model.ema")
+    parser.add_argument("--key", default="", help="where in the checkpoint the tensors are, such as state_dict or model.ema; . is its top")
     parser.add_argument(
         "--strip", default="", metavar="PREFIX", help="what is taken off the beginning of names, such as module."
+    )
+    parser.add_argument(
+        "--ignore-objects", action="store_true", help="read objects of unknown classes as objects without content; none of their code runs"
     )
     arguments = parser.parse_args()
     source = arguments.checkpoint
     target = arguments.out or source.with_suffix(".safetensors")
     try:
-        count = convert(source, target, arguments.key, arguments.strip)
+        count = convert(source, target, arguments.key, arguments.strip, arguments.ignore_objects)
     except (Refused, OSError, zipfile.BadZipFile) as error:
         place = getattr(error, "filename", None) or source
         print(f"{place}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/convert_weights.py against torch.load and safetensors; and that nothing of a checkpoint runs."""
 
+import argparse
 import os
+import pathlib
 import pickle
 import subprocess
 import sys
 import tempfile
 import unittest
 import zipfile
-from collections import OrderedDict
+from collections import Counter, OrderedDict, defaultdict, deque
 from pathlib import Path
 
+import numpy
 import safetensors.torch
 import skips
 import torch
@@ -100,6 +103,7 @@ class ConvertWeights(unittest.TestCase):
             "channels last": whole.to(memory_format=torch.channels_last),
             "every third": whole.flatten()[1::3],
             "repeated": torch.ones(7)[:1].expand(5),
+            "expanded": torch.arange(3.0)[:, None].expand(5, 3, 4),
             "scalar": torch.tensor(3.5),
             "empty": torch.zeros(0, 4),
             "single": whole[:1, :1, :1, 3:4],
@@ -123,6 +127,80 @@ class ConvertWeights(unittest.TestCase):
         content = {"model": {"ema": state, "raw": {"c": torch.ones(1)}}}
         self.assert_same(self.converted(content, "--key", "model.ema"), state)
 
+    def test_a_number_beside_a_model_is_not_taken_for_it(self):
+        """As PyTorch's ImageNet example, Lightning and many a loop of one's own save them."""
+        state = torch.nn.Linear(4, 3).state_dict()
+        score = torch.tensor(71.2)
+        for content in (
+            {"epoch": 3, "state_dict": state, "best_acc1": score},
+            {"model": state, "rng_state": torch.get_rng_state(), "cuda": [torch.get_rng_state()]},
+            {"state_dict": state, "callbacks": {"ModelCheckpoint": {"best_model_score": score}}, "rng": {"cpu": torch.get_rng_state()}},
+            {"training": {"net": state, "step": torch.tensor(7)}, "best": score},
+            {**state, "norm._extra_state": {"scale": torch.ones(3)}},
+        ):
+            with self.subTest(list(content)):
+                self.assert_same(self.converted(content), state)
+        self.assertEqual(self.run_tool(), "left out: norm._extra_state, which is no tensor but of type dict\n")
+        torch.save({"epoch": 3, "state_dict": state, "best_acc1": score}, self.source)
+        self.assertEqual(self.run_tool(), "left out: best_acc1, which is a tensor beside 'state_dict'\n")
+
+    def test_numbers_alone_are_no_model(self):
+        torch.save({"epoch": 3, "best_acc1": torch.tensor(71.2), "rng_state": torch.get_rng_state()}, self.source)
+        self.refused(r"has tensors under 0 keys; choose with --key: epoch, best_acc1, rng_state$")
+
+    def test_tensors_at_the_top_beside_a_model_ask_for_a_choice(self):
+        state = torch.nn.Linear(4, 3).state_dict()
+        content = {"class_weights": torch.ones(3), "state_dict": state}
+        torch.save(content, self.source)
+        self.refused(r"has tensors under 2 keys; choose with --key: \., state_dict$")
+        self.assert_same(self.converted(content, "--key", "state_dict"), state)
+        self.assert_same(self.converted(content, "--key", "."), {"class_weights": torch.ones(3)})
+        self.target.unlink()
+        torch.save({"state_dict": state, "nothing": {"epoch": 3}}, self.source)
+        self.refused(r"has no tensors under 'nothing'$", "--key", "nothing")
+
+    def test_what_research_code_saves_beside_a_model(self):
+        state = torch.nn.Linear(4, 3).state_dict()
+        beside = {
+            "args": argparse.Namespace(lr=0.1, out=pathlib.Path("runs"), dims=[1, 2], dtype=torch.bfloat16, device=torch.device("cpu")),
+            "acc": numpy.float64(71.2),
+            "curve": numpy.arange(4.0),
+            "generator": numpy.random.RandomState(1),
+            "seen": {1, 2},
+            "frozen": frozenset("ab"),
+            "counts": Counter("abba"),
+            "meters": defaultdict(list, loss=[1.0]),
+            "last": deque([1, 2], maxlen=5),
+            "raw": bytearray(b"x"),
+            "complex": 1 + 2j,
+            "when": __import__("datetime").datetime(2026, 11, 27),
+        }
+        for protocol in (2, 4, 5):
+            for name, value in beside.items():
+                with self.subTest(name, protocol=protocol):
+                    torch.save({"state_dict": state, name: value}, self.source, pickle_protocol=protocol)
+                    self.run_tool()
+                    self.assert_same(safetensors.torch.load_file(self.target), state)
+        self.assert_same(self.converted({"model": defaultdict(None, state), **beside}), state)
+
+    def test_objects_of_unknown_classes_are_left_out_where_asked(self):
+        state = torch.nn.Linear(4, 3).state_dict()
+        trace = self.folder / "ran"
+        content = {"state_dict": state, "model": torch.nn.Linear(1, 1), "attack": Attack(os.system, f"touch {trace}")}
+        self.assert_same(self.converted(content, "--ignore-objects"), state)
+        self.assertFalse(trace.exists())
+        torch.save({"model": torch.nn.Linear(4, 3), "best_acc1": torch.tensor(71.2)}, self.source)
+        self.target.unlink()
+        self.refused(r"has tensors under 0 keys", "--ignore-objects")
+
+    def test_types_without_a_storage_of_their_own(self):
+        types = "uint16 uint32 uint64 float8_e4m3fn float8_e5m2".split()
+        state = {name: torch.arange(12, dtype=torch.float32).reshape(3, 4).to(getattr(torch, name)) for name in types}
+        state["part"] = state["uint16"][1:, ::2]
+        found = self.converted({"state_dict": state | {"w": torch.ones(2)}}, "--key", "state_dict")
+        for name, tensor in state.items():
+            self.assertEqual((found[name].dtype, found[name].tolist()), (tensor.dtype, tensor.tolist()), name)
+
     def test_a_choice_is_not_guessed(self):
         torch.save({"raw": {"a": torch.ones(1)}, "ema": {"a": torch.ones(1)}}, self.source)
         self.refused(r"has tensors under 2 keys; choose with --key: raw, ema$")
@@ -140,7 +218,7 @@ class ConvertWeights(unittest.TestCase):
             for protocol in (0, 1, 2, 4):
                 content = {"a": Attack(function, *arguments)}
                 self.pickled(pickle.dumps(content, protocol, fix_imports=False))
-                self.refused(f"its pickle asks for {name}; only tensors and dictionaries are read$")
+                self.refused(f"its pickle asks for {name}; tensors, dictionaries and plain values are read \\(--ignore")
                 self.assertFalse(trace.exists())
         self.pickled(pickle.dumps({"a": Attack(os.system, f"touch {trace}")}))
         pickle_itself = zipfile.ZipFile(self.source).read("archive/data.pkl")
@@ -153,7 +231,7 @@ class ConvertWeights(unittest.TestCase):
 
     def test_other_formats(self):
         torch.save({"a": torch.ones(1)}, self.source, _use_new_zipfile_serialization=False)
-        self.refused(r"is no zip archive, as PyTorch writes them since 1\.6;")
+        self.refused(r"is no zip archive such as PyTorch writes since 1\.6;")
         self.source.write_bytes(b"")
         self.refused(r"is no zip archive")
         with zipfile.ZipFile(self.source, "w") as archive:
@@ -186,7 +264,7 @@ class ConvertWeights(unittest.TestCase):
         for broken, pattern in (
             (tensor(1, [4], [1]), r"reaches beyond its storage$"),
             (tensor(0, [2, 2], [3, 1]), r"reaches beyond its storage$"),
-            (tensor(0, [5], [0]), r"has more elements than its storage$"),
+            (tensor(0, [1 << 25], [0]), r"has more elements than its storage$"),
             (tensor(-1, [2], [1]), r"is not a number from 0$"),
             (tensor(0, [2], [1, 1]), r"not described as PyTorch does$"),
             (tensor(0, [2], [1], elements=5), r"data/0 has 16 bytes for 5 elements of F32$"),

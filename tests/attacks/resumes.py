@@ -3,7 +3,7 @@
 processor counts that promise the same bits: the final weights and steps.csv must have the SHA-256 of
 the training that was never stopped.
 
-    PIPEWRIGHT_BINARY=build/pipewright python3 tests/attacks/resumes.py [RESUMES [SEED]]
+    PIPEWRIGHT_BINARY=build/pipewright PIPEWRIGHT_SOURCE_DIR=. python3 tests/attacks/resumes.py [RESUMES [SEED]]
 
 Prints a line per training and, at the end, how many resumes there were and how many ended otherwise;
 exit code 1 if any did.
@@ -21,11 +21,11 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 
+from harness import BINARY, changed  # noqa: E402
 import skips  # noqa: E402
 
-BINARY = os.environ["PIPEWRIGHT_BINARY"]
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 BASE = {
     "dataset": {"name": "digits"},
@@ -63,17 +63,6 @@ EVERYWHERE = [{"pipeline.recompute": "always"}, {"pipeline.recompute": "never"},
 
 def executions():
     return skips.with_mpi(["serial", "threads"], "resumes")
-
-
-def changed(experiment, changes):
-    copy = json.loads(json.dumps(experiment))
-    for dotted, value in changes.items():
-        *sections, key = dotted.split(".")
-        target = copy
-        for section in sections:
-            target = target.setdefault(section, {})
-        target[key] = value
-    return copy
 
 
 def flags_of(changes):

@@ -47,14 +47,7 @@ class Inputs(GraphTraining):
         self.assertEqual(described, [([12], "int64", 60), ([12], "bool", 0), ([], "float32", 0)])
 
     def test_executions_give_the_same_bits(self):
-        for scheme in ("gpipe", "pipedream"):
-            cut = CUT | ({"microbatches": 2} if scheme == "gpipe" else {})
-            serial = self.trained(f"{scheme} serial", CASE, pipeline=cut, scheme={"name": scheme})
-            self.same(self.trained(f"{scheme} threads", CASE, pipeline=cut | {"execution": "threads"}, scheme={"name": scheme}), serial)
-            if not skips.has("mpirun"):
-                skips.left_out("Inputs.test_executions_give_the_same_bits: execution: mpi", "mpirun")
-                continue
-            self.same(self.trained(f"{scheme} mpi", CASE, pipeline=cut | {"execution": "mpi"}, scheme={"name": scheme}), serial)
+        self.same_in_every_execution(CASE, CUT)
 
     def test_each_input_is_one_of_its_own(self):
         """Another content of any of them gives other weights, also of those that only the last stage reads."""

@@ -84,14 +84,7 @@ class Runs(GraphTraining):
         self.write_data(*CASE.data(32), 16)
 
     def test_executions_give_the_same_bits(self):
-        for scheme in ("gpipe", "pipedream"):
-            cut = CUT | ({"microbatches": 2} if scheme == "gpipe" else {})
-            serial = self.trained(f"{scheme} serial", CASE, pipeline=cut, scheme={"name": scheme})
-            self.same(self.trained(f"{scheme} threads", CASE, pipeline=cut | {"execution": "threads"}, scheme={"name": scheme}), serial)
-            if not skips.has("mpirun"):
-                skips.left_out("Runs.test_executions_give_the_same_bits: execution: mpi", "mpirun")
-                continue
-            self.same(self.trained(f"{scheme} mpi", CASE, pipeline=cut | {"execution": "mpi"}, scheme={"name": scheme}), serial)
+        self.same_in_every_execution(CASE, CUT)
 
     def test_precisions_and_memory_formats_learn_the_same(self):
         """No loss of four steps moves by more than rounding lets it: see ROUNDINGS, and graph_training.roundings()."""

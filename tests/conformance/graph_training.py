@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
+import skips
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
@@ -235,6 +236,14 @@ class GraphTraining(unittest.TestCase):
         self.assertEqual(sorted(ours), sorted(others))
         for name, tensor in ours.items():
             self.assertTrue(torch.equal(tensor, others[name]), name)
+
+    def same_in_every_execution(self, case, cut):
+        """Trains under two schemes in each execution, with the same bits."""
+        for scheme, more in (("gpipe", {"microbatches": 2}), ("pipedream", {})):
+            serial = self.trained(f"{scheme} serial", case, pipeline=cut | more, scheme={"name": scheme})
+            for execution in skips.with_mpi(["threads"], self.id().partition(".")[2]):
+                pipeline = cut | more | {"execution": execution}
+                self.same(self.trained(f"{scheme} {execution}", case, pipeline=pipeline, scheme={"name": scheme}), serial)
 
     def stages(self, run):
         """The stage of each parameter, from the run's checkpoint."""

@@ -2,24 +2,14 @@
 """Checkpoints: within an epoch, taken up under another layout, damaged."""
 
 import json
-import signal
 
 import harness
 import skips
 from harness import CNN, DATA, EXPERIMENT, changed
 
+
 @skips.needs("test-programs", harness.FAILING_FILES)
 class Checkpoint(harness.EndToEnd):
-    def killed(self, experiment, out, checkpoints):
-        """A run that died with so many checkpoints behind it, in the middle of writing the next one."""
-        self.write(f"{out}.yaml", experiment)
-        # The first manifest says that there is none yet.
-        environment = self.failing(f"{out}/checkpoint/manifest.json", "rename", checkpoints + 2, kill=True)
-        self.pipewright(
-            "run", f"{out}.yaml", "--quiet", "--out", out, code=-signal.SIGKILL, environment=environment
-        )
-        return harness.Run(self.folder / out)
-
     def manifest(self, run):
         return json.loads(run.bytes("checkpoint/manifest.json"))
 
@@ -40,7 +30,7 @@ class Checkpoint(harness.EndToEnd):
                     CNN, changes | {"train.epochs": 3, "train.checkpoint": {"every": 4, "unit": "minibatch"}}
                 )
                 whole = self.train(experiment, "whole", "--overwrite")
-                run = self.killed(experiment, name, 2)
+                run = self.killed_in_a_checkpoint(experiment, name, 2)
                 self.assertEqual(self.manifest(run)["minibatches"], 8)
                 done = self.resume(name)
                 self.assertIn("going on after mini-batch 2 of epoch 2", done.err)
@@ -91,7 +81,7 @@ class Checkpoint(harness.EndToEnd):
             for title, layout in layouts.items():
                 with self.subTest(scheme=scheme, layout=title):
                     out = f"{scheme}_{title.replace(' ', '_')}"
-                    run = self.killed(experiment, out, 1)
+                    run = self.killed_in_a_checkpoint(experiment, out, 1)
                     self.write(f"{out}.yaml", changed(experiment, layout))
                     done = self.resume(out)
                     self.assertIn("going on after mini-batch 4 of epoch 1", done.err)
@@ -101,7 +91,7 @@ class Checkpoint(harness.EndToEnd):
     def test_another_execution_needs_no_remark(self):
         experiment = changed(CNN, {"scheme": {"name": "pipedream"}, "train.epochs": 3})
         whole = self.train(experiment, "whole")
-        run = self.killed(experiment, "x", 1)
+        run = self.killed_in_a_checkpoint(experiment, "x", 1)
         done = self.resume("x", "--set", "pipeline.execution=threads")
         self.assertNotIn("layout", done.err)
         self.assert_same_result(whole, run)
@@ -112,7 +102,7 @@ class Checkpoint(harness.EndToEnd):
         )
         for out, layout in {"more": (4, 3), "fewer": (3, 1)}.items():
             with self.subTest(out):
-                run = self.killed(experiment, out, 1)
+                run = self.killed_in_a_checkpoint(experiment, out, 1)
                 stages, replicas = layout
                 done = self.resume(
                     out, "--set", f"pipeline.stages={stages}", "--set", f"pipeline.replicas={replicas}"
@@ -125,7 +115,7 @@ class Checkpoint(harness.EndToEnd):
     def test_another_experiment_is_refused(self):
         for flag in ("optimizer.lr=0.5", "train.checkpoint.every=2"):
             with self.subTest(flag):
-                self.killed(CNN | {"train": {"epochs": 3}}, "x", 1)
+                self.killed_in_a_checkpoint(CNN | {"train": {"epochs": 3}}, "x", 1)
                 done = self.resume("x", "--set", flag, code=EXPERIMENT)
                 self.assert_errors(done, r"^x: .*another experiment.*--overwrite")
                 (self.folder / "x").rename(self.folder / flag)
@@ -140,7 +130,7 @@ class Checkpoint(harness.EndToEnd):
     # Damaged
 
     def test_a_damaged_or_missing_file_is_named(self):
-        run = self.killed(changed(CNN, {"train.epochs": 3}), "x", 1)
+        run = self.killed_in_a_checkpoint(changed(CNN, {"train.epochs": 3}), "x", 1)
         self.assertEqual(len(self.manifest(run)["files"]), 4)
         for name in (
             "000006/stage-1.safetensors",

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -183,6 +184,16 @@ class EndToEnd(unittest.TestCase):
             "FAILING_FILES_CALL": call,
             "FAILING_FILES_AT": str(at),
         } | ({"FAILING_FILES_KILL": "1"} if kill else {})
+
+    def killed_in_a_checkpoint(self, experiment, out, checkpoints=1):
+        """A run that died with so many checkpoints behind it, in the middle of writing the next one."""
+        self.write(f"{out}.yaml", experiment)
+        # The first manifest says that there is none yet.
+        environment = self.failing(f"{out}/checkpoint/manifest.json", "rename", checkpoints + 2, kill=True)
+        self.pipewright(
+            "run", f"{out}.yaml", "--quiet", "--out", out, code=-signal.SIGKILL, environment=environment
+        )
+        return Run(self.folder / out)
 
     def killed_past_a_checkpoint(self, experiment, growing):
         """Runs this file into the folder `out`, and kills it when `growing`, a file of the run, has grown since a

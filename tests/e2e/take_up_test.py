@@ -45,18 +45,6 @@ def samples(last=0.5):
 
 
 class Stoppable(harness.EndToEnd):
-    def stopped(self, experiment, out, checkpoints=1):
-        """A run that died with so many checkpoints behind it, in the middle of writing the next one."""
-        if not harness.FAILING_FILES:
-            skips.lacks("test-programs")
-        self.write(f"{out}.yaml", experiment)
-        # The first manifest says that there is none yet.
-        environment = self.failing(f"{out}/checkpoint/manifest.json", "rename", checkpoints + 2, kill=True)
-        self.pipewright(
-            "run", f"{out}.yaml", "--quiet", "--out", out, code=-signal.SIGKILL, environment=environment
-        )
-        return harness.Run(self.folder / out)
-
     def record(self, out):
         return json.loads((self.folder / out / "run.json").read_text())
 
@@ -107,7 +95,7 @@ class Stoppable(harness.EndToEnd):
         experiment = changed(FOUR, MORE_EPOCHS[name])
         whole = self.train(experiment, f"{name}_7", "--set", "train.epochs=7")
         with self.subTest(name, before="stopped"):
-            run = self.stopped(experiment, f"{name}_stopped", 2)
+            run = self.killed_in_a_checkpoint(experiment, f"{name}_stopped", 2)
             self.resume(f"{name}_stopped", "--set", "train.epochs=7")
             self.assert_same_result(whole, run)
         with self.subTest(name, before="done"):
@@ -153,7 +141,7 @@ class TakeUp(Stoppable):
     # Another experiment
 
     def test_what_differs_is_named(self):
-        self.stopped(FOUR, "x")
+        self.killed_in_a_checkpoint(FOUR, "x")
         cases = {
             ("optimizer.lr=0.5",): r"\(optimizer\.lr 0\.02 → 0\.5\)",
             ("train.checkpoint.every=2", "train.seed=5"): r"\(train\.seed 1 → 5, train\.checkpoint\.every 1 → 2\)",
@@ -185,7 +173,7 @@ class TakeUp(Stoppable):
 
     def test_more_epochs_of_another_past_are_refused(self):
         cosine = changed(FOUR, {"lr_schedule": {"name": "cosine"}})
-        self.stopped(cosine, "x", 2)
+        self.killed_in_a_checkpoint(cosine, "x", 2)
         self.refused(
             "x", "--set", "train.epochs=7",
             pattern=r"train\.epochs 4 → 7: .* the learning rate at epoch 2 was 0\.017\d* and would be 0\.019\d*;",
@@ -195,7 +183,7 @@ class TakeUp(Stoppable):
         self.assertEqual(self.record("y")["state"], "done")
 
     def test_fewer_epochs_and_no_checkpoint_are_refused(self):
-        self.stopped(FOUR, "x", 2)
+        self.killed_in_a_checkpoint(FOUR, "x", 2)
         self.refused("x", "--set", "train.epochs=2", pattern="train.epochs 4 → 2: the training is beyond that")
         self.train(FOUR, "y")
         self.refused("y", "--set", "train.epochs=2", pattern="^y: the run is done after 4 epochs, train.epochs 2 asks for")
@@ -210,7 +198,7 @@ class TakeUp(Stoppable):
         self.write("init/w.safetensors", before.bytes())
         experiment = changed(TENSORS, {"model.weights": "init/w.safetensors"})
         whole = self.train(experiment, "whole")
-        run = self.stopped(experiment, "x")
+        run = self.killed_in_a_checkpoint(experiment, "x")
         (self.folder / "data").rename(self.folder / "elsewhere")
         (self.folder / "init").rename(self.folder / "there")
         moved = ["--set", "dataset.file=elsewhere/data.safetensors", "--set", "model.weights=there/w.safetensors"]
@@ -227,7 +215,7 @@ class TakeUp(Stoppable):
         self.write("data/data.safetensors", samples())
         before = self.train(changed(TENSORS, {"train.epochs": 0}), "before")
         self.write("w.safetensors", before.bytes())
-        self.stopped(changed(TENSORS, {"model.weights": "w.safetensors"}), "x")
+        self.killed_in_a_checkpoint(changed(TENSORS, {"model.weights": "w.safetensors"}), "x")
         contents = self.record("x")["contents"]
         self.assertEqual(sorted(contents), ["dataset.file", "model.weights"])
         tensors = safetensors.read(self.folder / "w.safetensors")
@@ -243,7 +231,7 @@ class TakeUp(Stoppable):
             self.write(path, text)
         experiment = changed(FOUR, {"scheme": {"name": "csv_schedule", "file": "a.csv"}, "pipeline.stages": 2})
         whole = self.train(experiment, "whole")
-        run = self.stopped(experiment, "x")
+        run = self.killed_in_a_checkpoint(experiment, "x")
         self.write("a.csv", OTHER_WAY)
         self.refused("x", pattern=r'^x: .*another experiment \(scheme\.sha256 "[0-9a-f]+… → "[0-9a-f]+…\)')
         self.assert_errors(
@@ -270,7 +258,7 @@ class TakeUp(Stoppable):
     # Another processor
 
     def test_another_processor_is_remarked(self):
-        run = self.stopped(FOUR, "x")
+        run = self.killed_in_a_checkpoint(FOUR, "x")
         now = self.record("x")["instruction_set"]
         self.assertTrue(self.record("x")["processor"])
         if now == "DEFAULT":
@@ -290,7 +278,7 @@ class TakeUp(Stoppable):
             for cut in (None, 0, 10):
                 out = f"{name.replace('/', '_')}_{cut}"
                 with self.subTest(out):
-                    run = self.stopped(FIVE, out, 3)
+                    run = self.killed_in_a_checkpoint(FIVE, out, 3)
                     path = run.path / "checkpoint" / name
                     content = path.read_bytes()
                     path.unlink() if cut is None else path.write_bytes(content[:cut])
@@ -303,32 +291,32 @@ class TakeUp(Stoppable):
 
     def test_steps_are_part_of_a_checkpoint(self):
         whole = self.train(FIVE, "whole")
-        run = self.stopped(FIVE, "x", 3)
+        run = self.killed_in_a_checkpoint(FIVE, "x", 3)
         log = run.path / "checkpoint/steps-000000.csv"
         content = log.read_bytes()
         log.write_bytes(content + b"3,0,half a r")  # as a kill leaves it
         (run.path / "steps.csv").unlink()
         self.resume("x")
         self.assert_same_result(whole, run)
-        run = self.stopped(FIVE, "y", 3)
+        run = self.killed_in_a_checkpoint(FIVE, "y", 3)
         log = run.path / "checkpoint/steps-000000.csv"
         log.write_bytes(log.read_bytes().replace(b"\n2,", b"\n9,"))
         self.assertIn("steps-000000.csv: is damaged", self.resume("y").err)
         self.assert_same_result(whole, run)
-        run = self.stopped(FIVE, "z", 3)
+        run = self.killed_in_a_checkpoint(FIVE, "z", 3)
         (run.path / "checkpoint/steps-000000.csv").unlink()
         self.refused("z", code=DATA, pattern="^z/checkpoint/steps-000000.csv: cannot open.*--overwrite to begin anew$")
 
     def test_without_steps_none_are_kept(self):
         run = self.train(FOUR, "x", "--set", "output.steps=false")
         self.assertEqual([name for name in run.names() if "steps" in name], [])
-        run = self.stopped(changed(FOUR, {"output.steps": False}), "y")
+        run = self.killed_in_a_checkpoint(changed(FOUR, {"output.steps": False}), "y")
         done = self.resume("y", "--set", "output.steps=true")
         self.assertIn("steps.csv begins after epoch 1: until there the run had output.steps: false", done.err)
         self.assertEqual([row["epoch"] for row in run.rows("steps.csv")], [e for e in "123" for _ in range(6)])
 
     def test_a_record_that_cannot_be_read_is_a_matter_of_data(self):
-        self.stopped(FOUR, "x")
+        self.killed_in_a_checkpoint(FOUR, "x")
         record = self.folder / "x/run.json"
         content = record.read_bytes()
         self.write("x/run.json", content[:20])

@@ -79,6 +79,7 @@ class Stage {
   bool predicts() const { return parts_.predicts; }
   at::Device device() const { return parts_.options.device(); }
   const FlatLayout& layout() const { return layout_; }
+  const Optimizer& optimizer() const { return *parts_.optimizer; }
   WeightStore& weights() { return weights_; }
   OptimizerState& optimizer_state() { return state_; }
   /// In float16 the stage's scale; otherwise none.

@@ -21,14 +21,13 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/records/row_log.h"
 #include "core/runtime/team.h"
-#include "core/stage/stage.h"
+#include "core/training/held_replica.h"
 #include "core/training/plan.h"
 #include "core/training/training_state.h"
 
@@ -44,13 +43,12 @@ struct RowLogs {
   const RowLog* probes = nullptr;
 };
 
-/// Collective: writes a checkpoint. Null stages are held by other processes; every stage must be
-/// held by one. Throws Error{Data} if it cannot be written; the previous checkpoint then remains.
+/// Collective: writes a checkpoint. `replicas` are those that this process holds; every one must be
+/// held by one process. Throws Error{Data} if it cannot be written; the previous checkpoint then
+/// remains.
 void save_checkpoint(const std::filesystem::path& checkpoints, const Plan& plan,
-                     const std::vector<std::unique_ptr<Stage>>& stages,
-                     const std::vector<std::unique_ptr<EdgeEnds>>& edges,
-                     const std::vector<std::unique_ptr<GradientExchange>>& exchanges,
-                     const TrainingState& state, const RowLogs& logs, Team& team);
+                     const std::vector<HeldReplica>& replicas, const TrainingState& state,
+                     const RowLogs& logs, Team& team);
 
 struct LoadedCheckpoint {
   TrainingState state;
@@ -58,16 +56,14 @@ struct LoadedCheckpoint {
   std::vector<std::string> remarks;  ///< warnings for the user about another layout
 };
 
-/// Collective: loads the newest undamaged checkpoint into freshly made stages (null ones are
-/// skipped). Returns nothing if there is none. The layout may differ: new replicas start with
-/// replica 0's buffers, heads that follow other layers are initialised, and with other stages or
-/// replicas the state of edges and exchanges starts anew. Throws Error{Data} if all checkpoints are
-/// damaged, one does not fit, or processes see different ones, and Error{Experiment} if another
-/// experiment wrote it.
-std::optional<LoadedCheckpoint> load_checkpoint(
-    const std::filesystem::path& checkpoints, const Plan& plan,
-    const std::vector<std::unique_ptr<Stage>>& stages,
-    const std::vector<std::unique_ptr<EdgeEnds>>& edges,
-    const std::vector<std::unique_ptr<GradientExchange>>& exchanges, Team& team);
+/// Collective: loads the newest undamaged checkpoint into freshly made stages. Returns nothing if
+/// there is none. The layout may differ: new replicas start with replica 0's buffers, heads that
+/// follow other layers are initialised, and with other stages or replicas the state of edges and
+/// exchanges starts anew. Throws Error{Data} if all checkpoints are damaged, one does not fit, or
+/// processes see different ones, and Error{Experiment} if another experiment wrote it.
+std::optional<LoadedCheckpoint> load_checkpoint(const std::filesystem::path& checkpoints,
+                                                const Plan& plan,
+                                                const std::vector<HeldReplica>& replicas,
+                                                Team& team);
 
 }  // namespace pipewright

@@ -53,13 +53,14 @@ Trainer::Trainer(const Plan& plan, Team& team, const RunFolder* folder, Progress
       stages_(plan.stages(team)),
       edges_(plan.edges(team)),
       exchanges_(plan.exchanges(team)),
+      replicas_(held_replicas(plan, stages_, edges_, exchanges_)),
       measurements_(plan, team, stages_),
       programs_(plan),
       last_(&plan.training) {}
 
 std::vector<std::string> Trainer::resume() {
   if (folder_ == nullptr) return {};
-  auto loaded = load_checkpoint(folder_->checkpoints(), plan_, stages_, edges_, exchanges_, team_);
+  auto loaded = load_checkpoint(folder_->checkpoints(), plan_, replicas_, team_);
   if (!loaded) return {};
   state_ = std::move(loaded->state);
   measurements_.go_on(folder_->checkpoints(), loaded->probes);
@@ -307,7 +308,7 @@ void Trainer::save() {
   if (folder_ == nullptr || !plan_.drains.checkpoint_at(done())) return;
   if (events_) events_->sync();  // no record before a checkpoint may be lost
   const std::optional<RowLog>& rows = measurements_.rows();
-  save_checkpoint(folder_->checkpoints(), plan_, stages_, edges_, exchanges_, state_,
+  save_checkpoint(folder_->checkpoints(), plan_, replicas_, state_,
                   {.steps = steps_ ? &*steps_ : nullptr, .probes = rows ? &*rows : nullptr}, team_);
   write_tables({.content = false, .name = false});  // a checkpoint holds all that is in them
 }

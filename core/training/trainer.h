@@ -17,6 +17,7 @@
 #include "core/runtime/action_log.h"
 #include "core/runtime/team.h"
 #include "core/tensor_files/safetensors.h"
+#include "core/training/held_replica.h"
 #include "core/training/measurements.h"
 #include "core/training/plan.h"
 #include "core/training/programs.h"
@@ -79,6 +80,7 @@ class Trainer {
   std::vector<std::unique_ptr<Stage>> stages_;
   std::vector<std::unique_ptr<EdgeEnds>> edges_;              ///< empty without compression
   std::vector<std::unique_ptr<GradientExchange>> exchanges_;  ///< empty without compression
+  std::vector<HeldReplica> replicas_;                         ///< views of these three
   Measurements measurements_;
   Programs programs_;
   TrainingState state_;

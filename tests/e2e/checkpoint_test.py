@@ -108,7 +108,7 @@ class Checkpoint(harness.EndToEnd):
                     out, "--set", f"pipeline.stages={stages}", "--set", f"pipeline.replicas={replicas}"
                 )
                 self.assertIn(f"pipeline.stages 2 → {stages}, pipeline.replicas 2 → {replicas}", done.err)
-                self.assertIn("auxiliary heads that stand after other layers", done.err)
+                self.assertIn("auxiliary heads that follow another layer now", done.err)
                 self.assertEqual(run.state(), "done")
                 self.assertEqual(len(run.rows("steps.csv")), 18)
 

@@ -174,7 +174,7 @@ MUTANTS = [
            "for (std::size_t i = indices.size(); i > 1; --i)\n    std::swap(indices[i - 1], indices[stream.below(i, i)]);",
            "for (std::size_t i = indices.size(); i > 2; --i)\n    std::swap(indices[i - 1], indices[stream.below(i, i)]);",
            "lab_tests", "Loader*:EpochPermutation*:Trainer*"),
-    Mutant("checkpoints forget the updates that loss scaling has skipped", "core/training/checkpoint.cpp",
+    Mutant("checkpoints forget the updates that loss scaling has skipped", "core/training/held_replica.cpp",
            ".skipped = file->loss_scale->skipped};", ".skipped = 0};", "lab_tests", "Checkpoint*:*LossScaling*"),
     # records and system
     Mutant("a file is renamed before its content is synced", "core/system/file.cpp",

@@ -36,10 +36,12 @@ TrainingState state_after(std::int64_t minibatches) {
 class Checkpoint : public RunFolders {
  protected:
   void save(Laboratory& laboratory, const Stages& stages, std::int64_t minibatches = 6) {
-    save_checkpoint(root_, laboratory.plan(), stages, {}, {}, state_after(minibatches), {}, alone_);
+    save_checkpoint(root_, laboratory.plan(), held_replicas(laboratory.plan(), stages),
+                    state_after(minibatches), {}, alone_);
   }
   std::optional<LoadedCheckpoint> load(Laboratory& laboratory, const Stages& stages) {
-    return load_checkpoint(root_, laboratory.plan(), stages, {}, {}, alone_);
+    return load_checkpoint(root_, laboratory.plan(), held_replicas(laboratory.plan(), stages),
+                           alone_);
   }
   /// The error of loading; fails the test without one.
   Error refusal(Laboratory& laboratory) {
@@ -255,17 +257,20 @@ TEST_F(Checkpoint, KeepsWhatCompressedGradientsHaveLost) {
   const Stages whole = plan.stages(), resumed = plan.stages(), forgetful = plan.stages();
   const Exchanges exchanges = plan.exchanges(), same = plan.exchanges(), anew = plan.exchanges();
   train_exchanging(plan, whole, exchanges, 0);
-  save_checkpoint(root_, plan, whole, {}, exchanges, state_after(6), {}, alone_);
-  EXPECT_TRUE(load_checkpoint(root_, plan, resumed, {}, same, alone_)->remarks.empty());
+  save_checkpoint(root_, plan, held_replicas(plan, whole, {}, exchanges), state_after(6), {},
+                  alone_);
+  EXPECT_TRUE(load_checkpoint(root_, plan, held_replicas(plan, resumed, {}, same), alone_)
+                  ->remarks.empty());
   load(two, forgetful);
   train_exchanging(plan, whole, exchanges, 1);
   train_exchanging(plan, resumed, same, 1);
   train_exchanging(plan, forgetful, anew, 1);
   EXPECT_EQ(difference(whole, resumed), "");
   EXPECT_NE(difference(whole, forgetful), "");
-  const auto remarks = load_checkpoint(root_, three.plan(), three.plan().stages(), {},
-                                       three.plan().exchanges(), alone_)
-                           ->remarks;
+  const Stages more = three.plan().stages();
+  const Exchanges theirs = three.plan().exchanges();
+  const auto replicas = held_replicas(three.plan(), more, {}, theirs);
+  const auto remarks = load_checkpoint(root_, three.plan(), replicas, alone_)->remarks;
   ASSERT_EQ(remarks.size(), 2u);
   EXPECT_NE(remarks[1].find("begins anew"), std::string::npos) << remarks[1];
 }
@@ -513,10 +518,12 @@ TEST_F(Checkpoint, IsWrittenByAllWhoHoldAStageAndReadByEachForItself) {
   std::filesystem::remove_all(root_);
   std::string of_the_other;
   Pair one(1, of_the_other), zero(0, of_the_other);
-  save_checkpoint(root_, laboratory.plan(), second, {}, {}, state_after(6), {}, one);
+  save_checkpoint(root_, laboratory.plan(), held_replicas(laboratory.plan(), second),
+                  state_after(6), {}, one);
   EXPECT_FALSE(std::filesystem::exists(root_ / "manifest.json"))
       << "nothing is there before all is";
-  save_checkpoint(root_, laboratory.plan(), first, {}, {}, state_after(6), {}, zero);
+  save_checkpoint(root_, laboratory.plan(), held_replicas(laboratory.plan(), first), state_after(6),
+                  {}, zero);
   const Stages alone = laboratory.plan().stages();
   ASSERT_TRUE(load(laboratory, alone));
   EXPECT_EQ(difference(alone, whole), "");
@@ -593,7 +600,8 @@ TEST_F(Checkpoint, AStateOfACodecThatCannotBeIsRefusedWithTheFilesName) {
     commit_manifest(root_, manifest);
     const auto edges = laboratory.plan().edges(alone_);
     try {
-      load_checkpoint(root_, laboratory.plan(), stages, edges, {}, alone_);
+      load_checkpoint(root_, laboratory.plan(), held_replicas(laboratory.plan(), stages, edges),
+                      alone_);
       ADD_FAILURE() << name << " was taken";
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::Data);

@@ -6,13 +6,12 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
-#include "core/config/json.h"
 #include "core/experiment/catalogue.h"
 #include "core/experiment/identity.h"
 #include "core/experiment/plugins.h"
 #include "core/measuring/measured_device.h"
+#include "core/records/run_state.h"
 #include "core/runtime/build_info.h"
-#include "core/system/file.h"
 #include "core/training/contents.h"
 #include "core/training/processor.h"
 
@@ -95,18 +94,6 @@ ResumptionChoice choice_of_finished(const RunFolder& folder, const Value& before
 }
 
 }  // namespace
-
-Value read_run_json(const RunFolder& folder) {
-  const std::filesystem::path path = folder.path() / "run.json";
-  const std::string text = read_file(path, 1 << 22);
-  try {
-    Value run = parse_json(text, path.string());
-    if (run.is(Value::Kind::Mapping)) return run;
-  } catch (const Error&) {
-  }
-  throw Error(ErrorKind::Data, "is damaged: it is not JSON; give --overwrite or another --out",
-              path.string());
-}
 
 ResumptionChoice resumption(const RunFolder& folder, const Value& run,
                             const Experiment& experiment) {

@@ -25,9 +25,6 @@ struct ResumptionChoice {
   std::string remark;  ///< how the finished run differs from the request; or ""
 };
 
-/// Reads run.json. Throws Error{Data} if it cannot be read or is malformed.
-Value read_run_json(const RunFolder& folder);
-
 /// Chooses what to do. `run` is the folder's run.json. Throws Error{Experiment} that names the
 /// differing options if the run is of another experiment, or was finished in another way.
 ResumptionChoice resumption(const RunFolder& folder, const Value& run,

@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/training/run.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <cstdio>
-#include <ctime>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -25,7 +17,7 @@
 #include "core/measuring/profiling.h"
 #include "core/records/run_claim.h"
 #include "core/records/run_folder.h"
-#include "core/records/run_record.h"
+#include "core/records/run_state.h"
 #include "core/runtime/build_info.h"
 #include "core/runtime/devices/intra_op_threads.h"
 #include "core/schedule/remarks.h"
@@ -45,15 +37,6 @@
 namespace pipewright {
 namespace {
 
-std::string now_text() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
-
 /// The loaded plugins, each with its path and the SHA-256 of its file.
 Value plugins_value() {
   Value plugins = Value::sequence();
@@ -66,113 +49,32 @@ Value plugins_value() {
   return plugins;
 }
 
-/// The most memory that this process has had at once, in bytes.
-std::int64_t peak_memory() {
-  rusage used{};
-  ::getrusage(RUSAGE_SELF, &used);
-  return std::int64_t{1024} * used.ru_maxrss;
+/// What run.json says of experiment, program and machine. `contents`: digests of the files at the
+/// experiment's paths; `device`: the first worker's.
+Value facts_of(const Experiment& experiment, const Value& contents, at::Device device,
+               const std::vector<std::string>& command, const Team& team) {
+  const BuildInfo& build = build_info();
+  Value words = Value::sequence();
+  for (const std::string& word : command) words.items.push_back(Value::of(word));
+  Value facts = Value::mapping();
+  const auto set = [&](const char* key, Value value) { facts.at_or_add(key) = std::move(value); };
+  set("name", Value::of(experiment.name));
+  set("digest", Value::of(experiment.digest));
+  set("identity", Value::of(experiment.identity));
+  set("seed", Value::of(static_cast<std::int64_t>(experiment.train.seed)));
+  set("pipewright", Value::of(build.version));
+  set("libtorch", Value::of(build.torch_version));
+  set("commit", Value::of(build.commit));
+  set("command", words);
+  set("contents", contents);
+  set("plugins", plugins_value());
+  set("machine", Value::of(host_name()));
+  set("processor", Value::of(device_model(device)));
+  set("instruction_set", Value::of(instruction_set()));
+  set("cores", Value::of(static_cast<std::int64_t>(std::thread::hardware_concurrency())));
+  set("processes", Value::of(static_cast<std::int64_t>(team.size())));
+  return facts;
 }
-
-/// The last value of each column of epochs.csv that has one, without the number of the epoch.
-Value final_metrics(const std::vector<EpochRow>& epochs, const std::vector<std::string>& metrics) {
-  Value last = Value::mapping();
-  const auto set = [&](const std::string& name, const auto& of_row) {
-    std::vector<double> values;
-    for (const EpochRow& row : epochs) values.push_back(std::invoke(of_row, row));
-    const double value = value_at("last", name, values);
-    if (!std::isnan(value)) last.at_or_add(name) = Value::of(value);
-  };
-  set("train_loss", &EpochRow::train_loss);
-  set("test_loss", &EpochRow::test_loss);
-  set("test_accuracy", &EpochRow::test_accuracy);
-  for (std::size_t i = 0; i < metrics.size(); ++i)
-    set("test_" + metrics[i], [i](const EpochRow& row) { return row.metrics.at(i); });
-  return last;
-}
-
-/// Seconds that all threads of this process have computed.
-double processor_seconds() {
-  rusage used{};
-  ::getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
-
-/// The content of run.json, written when the run starts and again when it ends in any way.
-class RunState {
- public:
-  /// `device`: the first worker's; `contents`: digests of the files at the experiment's paths;
-  /// `remarks`: remarks printed so far.
-  RunState(const RunFolder& folder, const Experiment& experiment, at::Device device,
-           const Value& contents, const Value& remarks, const std::vector<std::string>& command,
-           Team& team)
-      : folder_(folder), first_(team.first()) {
-    const BuildInfo& build = build_info();
-    set("state", Value::of("running"));
-    set("name", Value::of(experiment.name));
-    set("digest", Value::of(experiment.digest));
-    set("identity", Value::of(experiment.identity));
-    set("seed", Value::of(static_cast<std::int64_t>(experiment.train.seed)));
-    set("pipewright", Value::of(build.version));
-    set("libtorch", Value::of(build.torch_version));
-    set("commit", Value::of(build.commit));
-    Value words = Value::sequence();
-    for (const std::string& word : command) words.items.push_back(Value::of(word));
-    set("command", words);
-    set("contents", contents);
-    set("plugins", plugins_value());
-    set("machine", Value::of(host_name()));
-    set("processor", Value::of(device_model(device)));
-    set("instruction_set", Value::of(instruction_set()));
-    set("cores", Value::of(static_cast<std::int64_t>(std::thread::hardware_concurrency())));
-    set("processes", Value::of(static_cast<std::int64_t>(team.size())));
-    set("started", Value::of(now_text()));
-    set("remarks", remarks);
-    if (team.first()) folder_.write_state(run_);
-  }
-
-  /// Records what the last evaluation measured.
-  void measured(const Value& metrics) { set("final", metrics); }
-
-  /// Records a failure. It throws nothing, so that the failure itself is reported even if this
-  /// cannot be written.
-  void fail(const Error& error) {
-    const bool interrupted = error.kind() == ErrorKind::Interrupted;
-    try {
-      // If a link breaks, both processes report the other's silence; the first report is kept.
-      if (recorded_state(folder_) == "running")
-        end(interrupted ? "interrupted" : "failed", error.what(), static_cast<int>(error.kind()));
-    } catch (const std::exception&) {
-    }
-  }
-
-  void end(const std::string& state, const std::string& error = {}, int exit_code = 0) {
-    if (!first_) run_ = read_run_json(folder_);  // process 0 has recorded more
-    set("state", Value::of(state));
-    set("finished", Value::of(now_text()));
-    set("wall_seconds",
-        Value::of(
-            std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count()));
-    if (run_.find("processes")->integer == 1) {
-      set("processor_seconds", Value::of(processor_seconds() - processor_start_));
-      set("peak_memory_bytes", Value::of(peak_memory()));
-    }
-    if (!error.empty()) set("error", Value::of(error));
-    if (exit_code != 0) set("exit_code", Value::of(exit_code));
-    folder_.write_state(run_);
-  }
-
- private:
-  void set(const std::string& key, Value value) { run_.at_or_add(key) = std::move(value); }
-
-  const RunFolder& folder_;
-  bool first_;
-  Value run_ = Value::mapping();
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  double processor_start_ = processor_seconds();
-};
 
 /// How a run begins, decided by process 0 from the folder's content.
 struct Beginning {
@@ -256,55 +158,6 @@ void check_operators_threads(const Plan& plan, const Team& team) {
   check_pools(workers, p.threads, team.size() > 1 ? ErrorKind::Worker : ErrorKind::Data);
 }
 
-/// `prolongs`: the folder has a finished run of fewer epochs.
-void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choices, bool prolongs,
-              Team& team, Trainer& trainer, const std::vector<std::string>& remarks) {
-  const Experiment& e = *plan.experiment;
-  Progress progress(e.name, plan.drains.minibatches, trainer.done(),
-                    choices.quiet || !team.first());
-  if (trainer.done() > 0)
-    progress.line(concat("going on after ", plan.drains.position_text(trainer.done()),
-                         prolongs ? ", the last checkpoint of the shorter training, whose rest is "
-                                    "trained again, to the same bits"
-                                  : ""));
-  for (const std::string& remark : remarks) progress.line(remark);
-  for (const std::string& remark :
-       {plan.drains.remark(), perturbation_remark(plan.experiment->perturbation)})
-    if (!remark.empty()) progress.line(remark);
-  trainer.show(&progress);
-  trainer.train();
-  if (!team.first() || !e.output.trace || trainer.trace().empty()) return;
-  const std::string execution = e.resolved.find_path("pipeline.execution")->text;
-  write_file(folder.path() / "trace.json",
-             render_measured_trace(trainer.traced(), trainer.trace(), execution));
-  if (std::ranges::any_of(e.pipeline.devices, [](const auto& name) { return name != "cpu"; }))
-    progress.line(
-        "measured by the host, which starts operators and does not wait for the devices:");
-  progress.line(measured_times_text(trainer.traced(), trainer.trace(), execution == "serial"));
-}
-
-/// Writes the last actions of this process's workers. Errors are ignored, because another one is
-/// being reported.
-void write_last_actions(const RunFolder& folder, const ActionLog& log) {
-  try {
-    for (int worker = 0; worker < log.workers(); ++worker)
-      if (const std::string actions = log.last(worker); !actions.empty())
-        folder.write_last_actions(worker, actions);
-  } catch (const std::exception&) {
-  }
-}
-
-/// Collective: process 0 locks the folder and decides how to begin; all get the decision.
-Beginning begin_in(const RunFolder& folder, const Experiment& experiment, const RunChoices& choices,
-                   Team& team, std::unique_ptr<FolderLock>& lock) {
-  Beginning beginning;
-  if (team.first()) beginning = take_folder(folder, experiment, choices, lock);
-  double what = team.first() ? static_cast<double>(beginning.what) : 0;
-  team.sum({&what, 1});
-  beginning.what = static_cast<Resumption>(static_cast<int>(what));
-  return beginning;
-}
-
 /// The exception as our Error; in a team of several it names this process's worker.
 Error failure_of(const std::exception& error, const Team& team) {
   if (team.size() == 1) return foreign_error(error);
@@ -313,92 +166,191 @@ Error failure_of(const std::exception& error, const Team& team) {
   return Error(known.kind(), known.message(), concat("worker ", team.rank()));
 }
 
-/// Sets the team's emergency report and removes it when the run ends, because it refers to locals.
-class EmergencyReport {
+/// What this process does for a run, from the claim on its folder to the last entry in run.json.
+/// While it lives, the team reports to it what this thread cannot.
+class RunSession {
  public:
-  EmergencyReport(Team& team, std::function<void(const Error&, bool speaks)> report) : team_(team) {
-    team_.set_emergency(std::move(report));
+  RunSession(const Experiment& given, const std::filesystem::path& path, const RunChoices& choices,
+             Team& team, const std::atomic<bool>* stop)
+      : given_(given),
+        folder_(path),
+        choices_(choices),
+        team_(team),
+        stop_(stop),
+        log_(given.shape(1).workers()) {
+    team_.set_emergency([this](const Error& error, bool speaks) { report(error, speaks); });
   }
-  ~EmergencyReport() { team_.set_emergency({}); }
-  EmergencyReport(const EmergencyReport&) = delete;
-  EmergencyReport& operator=(const EmergencyReport&) = delete;
+  ~RunSession() { team_.set_emergency({}); }
+  RunSession(const RunSession&) = delete;
+  RunSession& operator=(const RunSession&) = delete;
+
+  void run() {
+    try {
+      begin_and_train();
+    } catch (const std::exception& error) {
+      const Error settled = team_.agree_on(failure_of(error, team_));
+      record_failure(settled, team_.reports_to_user());
+      throw settled;
+    }
+  }
 
  private:
+  void begin_and_train();
+  Beginning find_what_to_do();
+  Value checked_contents(const Plan& plan);
+  void record_beginning(const Plan& plan, const Value& contents,
+                        const std::vector<std::string>& remarks);
+  void train(const Plan& plan, Trainer& trainer, const std::vector<std::string>& remarks);
+  void write_trace(const Experiment& experiment, const Trainer& trainer, Progress& progress);
+  void tell(const std::string& text) const;
+  void report(const Error& error, bool speaks);
+  void record_failure(const Error& error, bool speaks);
+  void write_last_actions() const;
+
+  const Experiment& given_;  ///< its layout may be open
+  const RunFolder folder_;
+  const RunChoices& choices_;
   Team& team_;
+  const std::atomic<bool>* stop_;
+  std::unique_ptr<FolderLock> claimed_;  ///< held by process 0 to the end
+  Beginning beginning_;
+  ActionLog log_;
+  Mutex recording_;  ///< this thread or the team's may record a failure
+  std::optional<RunState> state_ PIPEWRIGHT_GUARDED_BY(recording_);  ///< none before the run begins
 };
+
+void RunSession::begin_and_train() {
+  beginning_ = find_what_to_do();
+  if (!beginning_.remark.empty()) tell(beginning_.remark);
+  if (beginning_.what == Resumption::Leave) return;
+  const Experiment experiment = given_.with(
+      settle_layout(given_,
+                    {.runs = folder_.path().parent_path(),
+                     .recorded = choices_.resume ? folder_.experiment() : std::filesystem::path(),
+                     .tell = [this](const std::string& text) { tell(text); }},
+                    team_));
+  const Plan plan = make_plan(experiment);
+  check_memory(plan, team_);
+  if (const std::string missing = update_remark(plan.training); !missing.empty())
+    tell(concat("warning: ", missing));
+  const Value contents = checked_contents(plan);
+  team_.barrier();
+  if (beginning_.what == Resumption::Compare) return;
+  // The folder of an earlier session is not changed before its run is known to continue.
+  const bool fresh = beginning_.what == Resumption::Begin;
+  if (fresh) record_beginning(plan, contents, {});
+  check_operators_threads(plan, team_);
+  Trainer trainer(plan, team_, &folder_, nullptr, stop_);
+  trainer.record_in(log_);
+  std::vector<std::string> remarks;
+  if (choices_.resume) remarks = take_up(trainer, plan, beginning_);
+  if (!fresh) record_beginning(plan, contents, remarks);
+  train(plan, trainer, remarks);
+  team_.barrier();
+  const Lock lock(recording_);
+  if (team_.first()) state_->done(final_metrics(trainer.epochs(), trainer.own_metrics()));
+}
+
+/// Collective: process 0 locks the folder and decides how to begin; all get the decision.
+Beginning RunSession::find_what_to_do() {
+  Beginning beginning;
+  if (team_.first()) beginning = take_folder(folder_, given_, choices_, claimed_);
+  double what = team_.first() ? static_cast<double>(beginning.what) : 0;
+  team_.sum({&what, 1});
+  beginning.what = static_cast<Resumption>(static_cast<int>(what));
+  return beginning;
+}
+
+/// Process 0 compares data and weights with those of earlier sessions, and empties the folder if
+/// that is asked for and the run can begin.
+Value RunSession::checked_contents(const Plan& plan) {
+  if (!team_.first()) return Value::mapping();
+  Value contents = contents_of(*plan.experiment, *plan.dataset);
+  check_contents(folder_, beginning_.earlier, contents);
+  if (choices_.overwrite) folder_.clear();
+  return contents;
+}
+
+/// From now on failures are recorded.
+void RunSession::record_beginning(const Plan& plan, const Value& contents,
+                                  const std::vector<std::string>& remarks) {
+  const Lock lock(recording_);
+  if (team_.first()) folder_.write_experiment(plan.experiment->resolved);
+  state_.emplace(
+      folder_, team_.first(),
+      facts_of(*plan.experiment, contents, plan.devices.front(), choices_.command, team_),
+      all_remarks(beginning_.earlier, remarks));
+}
+
+void RunSession::train(const Plan& plan, Trainer& trainer,
+                       const std::vector<std::string>& remarks) {
+  const Experiment& e = *plan.experiment;
+  Progress progress(e.name, plan.drains.minibatches, trainer.done(),
+                    choices_.quiet || !team_.first());
+  if (trainer.done() > 0)
+    progress.line(concat("going on after ", plan.drains.position_text(trainer.done()),
+                         beginning_.what == Resumption::Prolong
+                             ? ", the last checkpoint of the shorter training; what it trained "
+                               "after that is repeated, bit for bit"
+                             : ""));
+  for (const std::string& remark : remarks) progress.line(remark);
+  for (const std::string& remark :
+       {plan.drains.remark(), perturbation_remark(plan.experiment->perturbation)})
+    if (!remark.empty()) progress.line(remark);
+  trainer.show(&progress);
+  trainer.train();
+  if (team_.first() && e.output.trace && !trainer.trace().empty())
+    write_trace(e, trainer, progress);
+}
+
+void RunSession::write_trace(const Experiment& experiment, const Trainer& trainer,
+                             Progress& progress) {
+  const std::string execution = experiment.resolved.find_path("pipeline.execution")->text;
+  write_file(folder_.path() / "trace.json",
+             render_measured_trace(trainer.traced(), trainer.trace(), execution));
+  if (std::ranges::any_of(experiment.pipeline.devices,
+                          [](const auto& name) { return name != "cpu"; }))
+    progress.line(
+        "measured by the host, which starts operators and does not wait for the devices:");
+  progress.line(measured_times_text(trainer.traced(), trainer.trace(), execution == "serial"));
+}
+
+void RunSession::tell(const std::string& text) const {
+  if (!choices_.quiet && team_.first()) print_error("%s: %s\n", given_.name.c_str(), text.c_str());
+}
+
+/// The team's own thread reports a failure in the place of this one.
+void RunSession::report(const Error& error, bool speaks) {
+  if (speaks && choices_.report)
+    choices_.report(error);
+  else if (speaks)
+    print_error("%s\n", error.what());
+  record_failure(error, speaks);
+}
+
+void RunSession::record_failure(const Error& error, bool speaks) {
+  const Lock lock(recording_);
+  if (!state_) return;
+  if (speaks) state_->failed(error);
+  if (error.kind() != ErrorKind::Interrupted) write_last_actions();
+}
+
+/// Writes the last actions of this process's workers. Errors are ignored, because another one is
+/// being reported.
+void RunSession::write_last_actions() const {
+  try {
+    for (int worker = 0; worker < log_.workers(); ++worker)
+      if (const std::string actions = log_.last(worker); !actions.empty())
+        folder_.write_last_actions(worker, actions);
+  } catch (const std::exception&) {
+  }
+}
 
 }  // namespace
 
 void run_experiment(const Experiment& given, const std::filesystem::path& path,
                     const RunChoices& choices, Team& team, const std::atomic<bool>* stop) {
-  const RunFolder folder(path);
-  std::unique_ptr<FolderLock> claimed;  // held by process 0 to the end
-  ActionLog log(given.shape(1).workers());
-  std::optional<RunState> state;
-  Mutex ending;  // this thread or the team's may report a failure
-  const auto end = [&](const Error& error, bool speaks) {
-    const Lock lock(ending);
-    if (state && speaks) state->fail(error);
-    if (state && error.kind() != ErrorKind::Interrupted) write_last_actions(folder, log);
-  };
-  const EmergencyReport report(team, [&](const Error& error, bool speaks) {
-    if (speaks && choices.report)
-      choices.report(error);
-    else if (speaks)
-      print_error("%s\n", error.what());
-    end(error, speaks);
-  });
-  const auto tell = [&](const std::string& text) {
-    if (choices.quiet || !team.first()) return;
-    print_error("%s: %s\n", given.name.c_str(), text.c_str());
-  };
-  try {
-    const Beginning beginning = begin_in(folder, given, choices, team, claimed);
-    if (!beginning.remark.empty()) tell(beginning.remark);
-    if (beginning.what == Resumption::Leave) return;
-    const Experiment experiment = given.with(
-        settle_layout(given,
-                      {.runs = path.parent_path(),
-                       .recorded = choices.resume ? folder.experiment() : std::filesystem::path(),
-                       .tell = tell},
-                      team));
-    const Plan plan = make_plan(experiment);
-    check_memory(plan, team);
-    const std::string missing = update_remark(plan.training);
-    if (!missing.empty()) tell(concat("warning: ", missing));
-    Value contents = Value::mapping();
-    if (team.first()) {
-      contents = contents_of(experiment, *plan.dataset);
-      check_contents(folder, beginning.earlier, contents);
-      if (choices.overwrite) folder.clear();  // only once it is known that the run can begin
-    }
-    team.barrier();
-    if (beginning.what == Resumption::Compare) return;
-    const auto begin = [&](const std::vector<std::string>& remarks) {
-      const Lock lock(ending);
-      if (team.first()) folder.write_experiment(experiment.resolved);
-      state.emplace(folder, experiment, plan.devices.front(), contents,
-                    all_remarks(beginning.earlier, remarks), choices.command, team);
-    };
-    // The folder of an earlier session is not changed before its run is known to continue.
-    const bool fresh = beginning.what == Resumption::Begin;
-    if (fresh) begin({});
-    check_operators_threads(plan, team);
-    Trainer trainer(plan, team, &folder, nullptr, stop);
-    trainer.record_in(log);
-    std::vector<std::string> remarks;
-    if (choices.resume) remarks = take_up(trainer, plan, beginning);
-    if (!fresh) begin(remarks);
-    train_in(folder, plan, choices, beginning.what == Resumption::Prolong, team, trainer, remarks);
-    team.barrier();
-    if (!team.first()) return;
-    state->measured(final_metrics(trainer.epochs(), trainer.own_metrics()));
-    state->end("done");
-  } catch (const std::exception& error) {
-    const Error settled = team.agree_on(failure_of(error, team));
-    end(settled, team.reports_to_user());
-    throw settled;
-  }
+  RunSession(given, path, choices, team, stop).run();
 }
 
 }  // namespace pipewright

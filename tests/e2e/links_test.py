@@ -177,6 +177,22 @@ class Names(unittest.TestCase):
         self.assertEqual(said, list(unknown_code("`a(int)` and `A::b()` in `c.cpp`, not in `d.cpp`", {"d.cpp"}, {"a"})))
 
 
+class Version(unittest.TestCase):
+    """The number of `core/base/version.h` is that of every file which CONTRIBUTING says to change with it."""
+
+    def test_is_the_same_everywhere(self):
+        def found(pattern, path):
+            return re.search(pattern, (SOURCE / path).read_text(encoding="utf-8"))[1]
+
+        number = found(r'define PIPEWRIGHT_VERSION "(.+)"', "core/base/version.h")
+        self.assertEqual(number, found(r"(?m)^version: (.+)$", "CITATION.cff"))
+        self.assertEqual(number, found(r"(?m)^## \[(.+?)\]", "CHANGELOG.md"), "the first heading")
+        self.assertEqual(number, found(r'"urn:pipewright:experiment:(.+)"', "experiments/experiment.schema.json"))
+        self.assertEqual(number.replace("-rc.", "rc"), found(r'(?m)^version = "(.+)"$', "python/pyproject.toml"))
+        for page in ("docs/manual/howto/scheme.md", "examples/out-of-tree-scheme/CMakeLists.txt", "examples/own-parts/CMakeLists.txt"):
+            self.assertEqual(".".join(number.split(".")[:2]), found(r"find_package\(Pipewright ([\d.]+) ", page), page)
+
+
 PLACE = re.compile(
     r"`([\w.:]+?)(?:\(\))?`,? (?:in|of) (?:the )?`([\w./-]+)`"  # `name` in `file`
     r"|`(\w+)\(\)` \(`([\w./-]+)`"  # `function()` (`file`)

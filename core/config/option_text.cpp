@@ -82,6 +82,11 @@ std::string section_advice(const OptionInfo& info, const Value& given) {
   return {};
 }
 
+/// The name that users of other programs give to an option of ours.
+std::string our_name(const std::string& key) {
+  return key == "learning_rate" ? "lr" : key;
+}
+
 }  // namespace
 
 std::string range_text(const OptionInfo& info) {
@@ -144,6 +149,30 @@ std::string advice(const OptionInfo& info, const Value& given) {
     return concat("; write '", pair, "', with a space after ':'");
   if (info.type == Type::Section && text && !given.text.empty()) return section_advice(info, given);
   return {};
+}
+
+std::string advice_on_key(const std::string& key, const std::vector<std::string>& known) {
+  if (known.empty()) return "; there are none here";
+  const std::size_t colon = key.find(':');
+  if (colon != std::string::npos && std::ranges::count(known, key.substr(0, colon)) > 0)
+    return concat("; write '", key.substr(0, colon), ": …', with a space after ':'");
+  const std::size_t dot = key.find('.');
+  if (dot != std::string::npos && std::ranges::count(known, key.substr(0, dot)) > 0)
+    return concat("; write '", key.substr(0, dot), ": {", key.substr(dot + 1),
+                  ": …}', dotted keys are for profiles, sweep, table and --set");
+  if (const std::string ours = our_name(key); std::ranges::count(known, ours) > 0)
+    return concat("; did you mean '", ours, "'?");
+  return suggestion(key, known);
+}
+
+std::string section_of_key(const std::string& key, const std::vector<OptionInfo>& declared) {
+  const std::string name = our_name(key);
+  std::vector<std::string> found;
+  for (const OptionInfo& section : declared)
+    for (const OptionInfo& option : section.section)
+      if (option.name == name) found.push_back(concat("'", section.name, ".", name, "'"));
+  if (found.empty() || found.size() > 3) return {};
+  return concat("; did you mean ", join(found, " or "), "?");
 }
 
 }  // namespace pipewright

@@ -74,38 +74,6 @@ bool of_unknown_part(const Value& mapping, const std::vector<OptionInfo>& declar
          std::ranges::count(name->choices, *given) == 0;
 }
 
-/// The name that users of other programs give to an option of ours.
-std::string our_name(const std::string& key) {
-  return key == "learning_rate" ? "lr" : key;
-}
-
-/// The hint for an unknown key: "; did you mean 'version'?", say.
-std::string advice_for(const std::string& key, const std::vector<std::string>& known) {
-  if (known.empty()) return "; there are none here";
-  const std::size_t colon = key.find(':');
-  if (colon != std::string::npos && std::ranges::count(known, key.substr(0, colon)) > 0)
-    return concat("; write '", key.substr(0, colon), ": …', with a space after ':'");
-  const std::size_t dot = key.find('.');
-  if (dot != std::string::npos && std::ranges::count(known, key.substr(0, dot)) > 0)
-    return concat("; write '", key.substr(0, dot), ": {", key.substr(dot + 1),
-                  ": …}', dotted keys are for profiles, sweep, table and --set");
-  if (const std::string ours = our_name(key); std::ranges::count(known, ours) > 0)
-    return concat("; did you mean '", ours, "'?");
-  return suggestion(key, known);
-}
-
-/// Where an option of that name is, for a key that stands outside its section: "; did you mean
-/// 'optimizer.lr'?"; "" if no section has one.
-std::string advice_of_sections(const std::string& key, const std::vector<OptionInfo>& declared) {
-  const std::string name = our_name(key);
-  std::vector<std::string> found;
-  for (const OptionInfo& section : declared)
-    for (const OptionInfo& option : section.section)
-      if (option.name == name) found.push_back(concat("'", section.name, ".", name, "'"));
-  if (found.empty() || found.size() > 3) return {};
-  return concat("; did you mean ", join(found, " or "), "?");
-}
-
 /// The names that a mapping with these options may have. Those of a whole experiment have more keys
 /// than options: other readers take `extends`, `sweep` and the like.
 std::vector<std::string> known_names(const std::vector<OptionInfo>& declared, bool whole) {
@@ -356,8 +324,8 @@ void Options::finish() {
   if (mapping_ != nullptr && !of_unknown_part(*mapping_, declared_)) {
     for (const auto& [key, value] : mapping_->fields) {
       if (std::ranges::count(known, key) > 0) continue;
-      std::string hint = whole ? advice_of_sections(key, declared_) : std::string();
-      if (hint.empty() && ++unknown <= kMostAdvised) hint = advice_for(key, known);
+      std::string hint = whole ? section_of_key(key, declared_) : std::string();
+      if (hint.empty() && ++unknown <= kMostAdvised) hint = advice_on_key(key, known);
       problems_->add(value.key_place(), concat("unknown option '", full_name(key), "'", hint));
     }
   }

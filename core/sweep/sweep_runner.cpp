@@ -2,8 +2,6 @@
 #include "core/sweep/sweep_runner.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <map>
 #include <thread>
 
@@ -42,11 +40,7 @@ std::string outcome_of(const SweepProcesses::Event& event) {
 
 /// A metric as tables show it: "test_accuracy 93.06 %", "test_loss 0.2501".
 std::string shown(const std::string& metric, double value) {
-  std::array<char, 40> text{};
-  const bool percent = is_share(metric);
-  std::snprintf(text.data(), text.size(), percent ? "%.2f %%" : "%.4g",
-                percent ? 100 * value : value);
-  return concat(metric, " ", std::string_view(text.data()));
+  return concat(metric, " ", shown_number(metric, value), is_share(metric) ? " %" : "");
 }
 
 /// A sweep in progress.

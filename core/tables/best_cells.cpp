@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <vector>
 
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/tables/mean_difference.h"
+#include "core/tables/run_keys.h"
 
 namespace pipewright {
 namespace {
@@ -72,11 +72,7 @@ Ties ties_with(std::size_t index, const std::vector<NamedCell>& cells) {
 
 /// A cell with its mean: "vgg16, PD4 (93.10)".
 std::string shown(const Table& table, const NamedCell& named) {
-  const double mean = named.cell->mean();
-  char text[64];
-  std::snprintf(text, sizeof text, table.percent ? "%.2f" : "%.4g",
-                table.percent ? 100 * mean : mean);
-  return concat(named.name, " (", std::string_view(text), ")");
+  return concat(named.name, " (", shown_number(table.metric, named.cell->mean()), ")");
 }
 
 /// "gpipe", "2 others (gpipe; xpipe)", "the other", "any of the 4 others".

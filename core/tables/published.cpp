@@ -2,7 +2,9 @@
 #include "core/tables/published.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <cstdio>
 #include <set>
 #include <utility>
 
@@ -10,6 +12,8 @@
 #include "core/base/parsed.h"
 #include "core/base/wording.h"
 #include "core/system/file.h"
+#include "core/tables/run_keys.h"
+#include "core/tables/table.h"
 
 namespace pipewright {
 namespace {
@@ -35,6 +39,50 @@ bool is_header(const std::vector<std::string>& columns) {
     return column.size() <= 100 && column.find(':') == std::string::npos;
   };
   return columns.size() > 1 && std::ranges::all_of(columns, is_name);
+}
+
+/// The place of a name, which is added if it is not there.
+std::size_t index_in(std::vector<std::string>& names, const std::string& name) {
+  const auto found = std::ranges::find(names, name);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  names.push_back(name);
+  return names.size() - 1;
+}
+
+/// Whether the file of published numbers has all columns. Records a problem for each missing one.
+bool check_columns(const TablePublished& wanted, const PublishedNumbers& numbers,
+                   Problems& problems) {
+  bool fine = numbers.has(wanted.value.name, wanted.value.place, "table.published", problems);
+  for (const auto& [column, key] : wanted.match)
+    fine = numbers.has(column, key.place, "table.published", problems) && fine;
+  if (wanted.std)
+    fine = numbers.has(wanted.std->name, wanted.std->place, "table.published", problems) && fine;
+  return fine;
+}
+
+PublishedNumber number_of(const std::string& text, bool error) {
+  PublishedNumber number{.text = text, .value = published_number(text)};
+  if (!error || !number.value) return number;
+  const std::size_t dot = text.find('.');
+  const auto decimals = dot == std::string::npos ? 0 : static_cast<int>(text.size() - dot - 1);
+  number.value = 100 - *number.value;
+  std::array<char, 64> shown{};
+  std::snprintf(shown.data(), shown.size(), "%.*f", decimals, *number.value);
+  number.text = shown.data();
+  return number;
+}
+
+/// Indices of the notes for the labels of the cell's runs. Adds new notes to the table.
+std::vector<std::size_t> notes_of(const TableCell& cell, const TablePublished& wanted,
+                                  const std::vector<RunRecord>& runs, Table& table) {
+  std::vector<std::size_t> notes;
+  for (const auto& difference : wanted.differs) {
+    const std::string& label = difference.first;
+    if (label == "all" ||
+        std::ranges::any_of(cell.runs, [&](std::size_t run) { return runs[run].label == label; }))
+      notes.push_back(index_in(table.notes, difference.second));
+  }
+  return notes;
 }
 
 }  // namespace
@@ -87,6 +135,34 @@ PublishedNumbers read_published(const std::filesystem::path& file) {
   if (numbers.columns.empty())
     throw Error(ErrorKind::Data, "is empty; expected a header and rows", file.string());
   return numbers;
+}
+
+void add_published(Table& table, const TablePublished& wanted, const std::vector<RunRecord>& runs,
+                   Problems& problems) {
+  const PublishedNumbers numbers = read_published(wanted.file);
+  if (!check_columns(wanted, numbers, problems)) return;
+  for (std::vector<TableCell>& row : table.cells) {
+    for (TableCell& cell : row) {
+      std::vector<std::string> found, deviations;
+      for (const std::size_t run : cell.runs) {
+        std::vector<std::pair<std::string, std::string>> texts;
+        for (const auto& [column, key] : wanted.match)
+          texts.emplace_back(column, key_text(runs[run], key.name));
+        try {
+          const auto text = numbers.find(texts, wanted.value.name);
+          if (!text) continue;
+          index_in(found, *text);
+          if (wanted.std) index_in(deviations, numbers.find(texts, wanted.std->name).value_or(""));
+        } catch (const Error& error) {
+          problems.add(wanted.place, concat("table.published: ", error.message()));
+        }
+      }
+      if (found.size() != 1) continue;
+      cell.published = number_of(found.front(), wanted.error);
+      if (deviations.size() == 1) cell.published->std = deviations.front();
+      cell.published->notes = notes_of(cell, wanted, runs, table);
+    }
+  }
 }
 
 }  // namespace pipewright

@@ -10,6 +10,7 @@
 
 #include "core/base/csv.h"
 #include "core/config/options.h"
+#include "core/records/run_record.h"
 
 namespace pipewright {
 
@@ -33,6 +34,14 @@ struct PublishedNumbers : CsvTable {
 
 /// A published text as a number; none for texts such as "OOM".
 std::optional<double> published_number(const std::string& text);
+
+struct Table;
+struct TablePublished;
+
+/// Adds to each cell of a table the published number of its runs, if they agree on one. Records
+/// problems with the file's columns and rows.
+void add_published(Table& table, const TablePublished& wanted, const std::vector<RunRecord>& runs,
+                   Problems& problems);
 
 /// Reads a CSV file, whose fields may be quoted (RFC 4180). Throws Error{Data} with its place.
 PublishedNumbers read_published(const std::filesystem::path& file);

@@ -2,6 +2,8 @@
 #include "core/tables/run_keys.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -197,6 +199,13 @@ void check_metric(const TableKey& metric, const char* what, const std::vector<Ru
 bool is_share(const std::string& metric) {
   if (metric == "modelled_bubble") return true;
   return metric.ends_with("accuracy") || metric.ends_with("top5") || metric.ends_with("matthews");
+}
+
+std::string shown_number(const std::string& metric, double value) {
+  std::array<char, 64> text{};
+  const bool share = is_share(metric);
+  std::snprintf(text.data(), text.size(), share ? "%.2f" : "%.4g", share ? 100 * value : value);
+  return text.data();
 }
 
 }  // namespace pipewright

@@ -38,5 +38,7 @@ void check_metric(const TableKey& metric, const char* what, const std::vector<Ru
                   Problems& problems);
 /// Whether a metric is shown in percent.
 bool is_share(const std::string& metric);
+/// The value of a metric as sentences show it: shares in percent, with two decimals.
+std::string shown_number(const std::string& metric, double value);
 
 }  // namespace pipewright

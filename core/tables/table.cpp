@@ -2,12 +2,7 @@
 #include "core/tables/table.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstdio>
-#include <limits>
 #include <map>
-#include <span>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -42,14 +37,6 @@ class Indices {
   std::vector<Name>& names_;
   std::map<Name, std::size_t> known_;
 };
-
-template <class Name>
-std::size_t index_of(std::vector<Name>& names, const Name& name) {
-  const auto found = std::ranges::find(names, name);
-  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-  names.push_back(name);
-  return names.size() - 1;
-}
 
 void count(const RunRecord& run, const TableSpec& spec, TableCell& cell) {
   if (spec.floor && !cell.learned) cell.learned = 0;
@@ -140,13 +127,6 @@ void fill(Table& table, const TableSpec& spec, const std::vector<RunRecord>& run
 
 /// Says which value each cell has, and by what it was chosen.
 void tell_choice(Table& table, const TableSpec& spec, const BestChoice& choice) {
-  const bool percent = is_share(spec.chosen_by);
-  const auto shown = [&](double value) {
-    std::array<char, 40> text{};
-    std::snprintf(text.data(), text.size(), percent ? "%.2f" : "%.4g",
-                  percent ? 100 * value : value);
-    return std::string(text.data());
-  };
   const std::size_t columns = table.column_names.size();
   for (std::size_t g = 0; g < choice.best.size(); ++g) {
     const std::string name = cell_name(table, g / columns, g % columns);
@@ -160,7 +140,8 @@ void tell_choice(Table& table, const TableSpec& spec, const BestChoice& choice) 
     const BestValue& best = *choice.best[g];
     cell.chosen = best.value;
     table.choices.push_back(
-        concat(name, ": ", best.value, " (", shown(best.mean), ", ", counted(best.runs, "run"), ")",
+        concat(name, ": ", best.value, " (", shown_number(spec.chosen_by, best.mean), ", ",
+               counted(best.runs, "run"), ")",
                best.as_good.empty() ? "" : "; as good: ", join(best.as_good, ", ")));
   }
 }
@@ -181,12 +162,6 @@ std::optional<BestChoice> choose(const Table& table, const TableSpec& spec,
                      problems);
 }
 
-/// Keys in words: "optimizer.lr and pipeline.stages".
-std::string listed(const std::vector<std::string>& keys) {
-  if (keys.size() == 1) return keys.front();
-  return concat(join(std::span(keys).first(keys.size() - 1), ", "), " and ", keys.back());
-}
-
 /// A table of one metric in one column.
 Table of_metric(const TableKey& metric, const std::vector<std::string>& row_keys,
                 const TableSpec& spec, const std::vector<RunRecord>& runs,
@@ -199,116 +174,6 @@ Table of_metric(const TableKey& metric, const std::vector<std::string>& row_keys
   const std::vector<std::size_t> cells = place(table, one, runs);
   fill(table, one, runs, cells, shown);
   return table;
-}
-
-/// Whether the file of published numbers has all columns. Records a problem for each missing one.
-bool check_columns(const TablePublished& wanted, const PublishedNumbers& numbers,
-                   Problems& problems) {
-  bool fine = numbers.has(wanted.value.name, wanted.value.place, "table.published", problems);
-  for (const auto& [column, key] : wanted.match)
-    fine = numbers.has(column, key.place, "table.published", problems) && fine;
-  if (wanted.std)
-    fine = numbers.has(wanted.std->name, wanted.std->place, "table.published", problems) && fine;
-  return fine;
-}
-
-PublishedNumber number_of(const std::string& text, bool error) {
-  PublishedNumber number{.text = text, .value = published_number(text)};
-  if (!error || !number.value) return number;
-  const std::size_t dot = text.find('.');
-  const auto decimals = dot == std::string::npos ? 0 : static_cast<int>(text.size() - dot - 1);
-  number.value = 100 - *number.value;
-  std::array<char, 64> shown{};
-  std::snprintf(shown.data(), shown.size(), "%.*f", decimals, *number.value);
-  number.text = shown.data();
-  return number;
-}
-
-/// Indices of the notes for the labels of the cell's runs. Adds new notes to the table.
-std::vector<std::size_t> notes_of(const TableCell& cell, const TablePublished& wanted,
-                                  const std::vector<RunRecord>& runs, Table& table) {
-  std::vector<std::size_t> notes;
-  for (const auto& difference : wanted.differs) {
-    const std::string& label = difference.first;
-    if (label == "all" ||
-        std::ranges::any_of(cell.runs, [&](std::size_t run) { return runs[run].label == label; }))
-      notes.push_back(index_of(table.notes, difference.second));
-  }
-  return notes;
-}
-
-/// Adds to each cell the published number of its runs if they agree on one.
-void add_published(Table& table, const TablePublished& wanted, const std::vector<RunRecord>& runs,
-                   Problems& problems) {
-  const PublishedNumbers numbers = read_published(wanted.file);
-  if (!check_columns(wanted, numbers, problems)) return;
-  for (std::vector<TableCell>& row : table.cells) {
-    for (TableCell& cell : row) {
-      std::vector<std::string> found, deviations;
-      for (const std::size_t run : cell.runs) {
-        std::vector<std::pair<std::string, std::string>> texts;
-        for (const auto& [column, key] : wanted.match)
-          texts.emplace_back(column, key_text(runs[run], key.name));
-        try {
-          const auto text = numbers.find(texts, wanted.value.name);
-          if (!text) continue;
-          index_of(found, *text);
-          if (wanted.std) index_of(deviations, numbers.find(texts, wanted.std->name).value_or(""));
-        } catch (const Error& error) {
-          problems.add(wanted.place, concat("table.published: ", error.message()));
-        }
-      }
-      if (found.size() != 1) continue;
-      cell.published = number_of(found.front(), wanted.error);
-      if (deviations.size() == 1) cell.published->std = deviations.front();
-      cell.published->notes = notes_of(cell, wanted, runs, table);
-    }
-  }
-}
-
-std::string choice_caption(const TableSpec& spec, const BestChoice& choice) {
-  return concat(" Each cell shows the runs with its best value of ", spec.best_over->name,
-                ": the value with the best mean ", spec.chosen_by, " on held-out samples.",
-                choice.shows_held_out
-                    ? " The results shown are those on the same samples, and so are too good; to "
-                      "show test results, sweep loader.validation over 0, too."
-                    : "");
-}
-
-/// The caption: what a cell's numbers are, and from how many of its `runs`
-/// runs they come.
-std::string caption_of(const Table& table, const TableSpec& spec, std::size_t runs) {
-  TableCell all;
-  for (const std::vector<TableCell>& row : table.cells)
-    for (const TableCell& cell : row) {
-      all.values.insert(all.values.end(), cell.values.begin(), cell.values.end());
-      all.failed += cell.failed;
-      all.missing += cell.missing;
-      all.interrupted += cell.interrupted;
-      all.running += cell.running;
-      all.without += cell.without;
-    }
-  const bool judged = better_values(table.metric) != Better::NotJudged;
-  const std::string when = is_modelled(table.metric)
-                               ? concat(" on ", spec.hardware.stem().string())
-                               : concat(" at the ", judged ? spec.epoch : "last", " epoch");
-  const std::string some =
-      all.values.size() == runs ? std::string() : concat(all.values.size(), " of ");
-  std::string text = concat(table.metric, table.percent ? " in percent" : "", when,
-                            ", mean ± sample standard deviation (number of runs); ", "from ", some,
-                            counted(runs, "run"));
-  const auto add = [&](int number, const char* what) {
-    if (number > 0) text += concat(", ", number, " ", what);
-  };
-  add(all.failed, spec.failed_as ? "failed and counted" : "failed");
-  add(all.missing, "missing");
-  add(all.interrupted, "interrupted");
-  add(all.running, "running");
-  if (all.without > 0) text += concat(", ", all.without, " without ", table.metric);
-  if (spec.published)
-    text += concat(". Behind our number stand the published one (",
-                   spec.published->file.filename().string(), ") and ours minus the published one");
-  return text + ".";
 }
 
 }  // namespace
@@ -350,20 +215,6 @@ std::vector<RunRecord> runs_beside(const Table& table, const std::vector<TableKe
   return some;
 }
 
-std::string mixing_note(const Table& table) {
-  std::vector<std::string> parts;
-  const auto add = [&](const std::string& of, const std::vector<std::string>& keys) {
-    if (!keys.empty())
-      parts.push_back(concat(parts.empty() ? "Cells" : "cells", of, " mix ", listed(keys)));
-  };
-  add("", table.mixed);
-  for (const Table& other : table.beside)
-    if (other.mixed != table.mixed) add(" of " + other.metric, other.mixed);
-  if (parts.empty()) return {};
-  return concat(join(parts, ", "), ": ± is over all runs of a cell, not over seeds alone; ",
-                "table.rows or table.columns can tell them apart.");
-}
-
 Table make_table(const TableSpec& given, const std::vector<RunRecord>& records) {
   const TableSpec spec = laid_out(given, records);
   std::vector<std::string> metrics{spec.metric.name};
@@ -397,8 +248,8 @@ Table make_table(const TableSpec& given, const std::vector<RunRecord>& records) 
   }
   problems.throw_if_any();
   const auto all = shown.empty() ? std::ssize(runs) : std::ranges::count(shown, true);
-  table.caption = caption_of(table, spec, static_cast<std::size_t>(all));
-  if (choice) table.caption += choice_caption(spec, *choice);
+  table.caption =
+      table_caption(table, spec, static_cast<std::size_t>(all), choice ? &*choice : nullptr);
   return table;
 }
 

@@ -14,6 +14,8 @@
 
 namespace pipewright {
 
+struct BestChoice;
+
 /// A published number beside ours.
 struct PublishedNumber {
   std::string text;                ///< as shown
@@ -65,6 +67,11 @@ Table make_table(const TableSpec& spec, const std::vector<RunRecord>& runs);
 /// they are those with all of its values, evaluated on the same samples.
 std::vector<RunRecord> runs_beside(const Table& table, const std::vector<TableKey>& keys,
                                    const std::vector<RunRecord>& runs);
+
+/// The caption of a table of so many runs: what a cell's numbers are, and from how many runs they
+/// come. `choice`: how the runs of cells were chosen; null: they were not.
+std::string table_caption(const Table& table, const TableSpec& spec, std::size_t runs,
+                          const BestChoice* choice);
 
 /// What stands above the sentences of Table::choices.
 std::string choices_heading(const Table& table);

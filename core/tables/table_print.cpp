@@ -3,9 +3,12 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <span>
 
 #include "core/base/markup.h"
 #include "core/base/printable.h"
+#include "core/base/wording.h"
+#include "core/tables/best_over.h"
 #include "core/tables/table.h"
 
 namespace pipewright {
@@ -191,7 +194,71 @@ std::string csv(const Table& table) {
   return out;
 }
 
+/// Keys in words: "optimizer.lr and pipeline.stages".
+std::string listed(const std::vector<std::string>& keys) {
+  if (keys.size() == 1) return keys.front();
+  return concat(join(std::span(keys).first(keys.size() - 1), ", "), " and ", keys.back());
+}
+
+std::string choice_caption(const TableSpec& spec, const BestChoice& choice) {
+  return concat(" Each cell shows the runs with its best value of ", spec.best_over->name,
+                ": the value with the best mean ", spec.chosen_by, " on held-out samples.",
+                choice.shows_held_out
+                    ? " The results shown are those on the same samples, and so are too good; to "
+                      "show test results, sweep loader.validation over 0, too."
+                    : "");
+}
+
 }  // namespace
+
+std::string table_caption(const Table& table, const TableSpec& spec, std::size_t runs,
+                          const BestChoice* choice) {
+  TableCell all;
+  for (const std::vector<TableCell>& row : table.cells)
+    for (const TableCell& cell : row) {
+      all.values.insert(all.values.end(), cell.values.begin(), cell.values.end());
+      all.failed += cell.failed;
+      all.missing += cell.missing;
+      all.interrupted += cell.interrupted;
+      all.running += cell.running;
+      all.without += cell.without;
+    }
+  const bool judged = better_values(table.metric) != Better::NotJudged;
+  const std::string when = is_modelled(table.metric)
+                               ? concat(" on ", spec.hardware.stem().string())
+                               : concat(" at the ", judged ? spec.epoch : "last", " epoch");
+  const std::string some =
+      all.values.size() == runs ? std::string() : concat(all.values.size(), " of ");
+  std::string text = concat(table.metric, table.percent ? " in percent" : "", when,
+                            ", mean ± sample standard deviation (number of runs); ", "from ", some,
+                            counted(runs, "run"));
+  const auto add = [&](int number, const char* what) {
+    if (number > 0) text += concat(", ", number, " ", what);
+  };
+  add(all.failed, spec.failed_as ? "failed and counted" : "failed");
+  add(all.missing, "missing");
+  add(all.interrupted, "interrupted");
+  add(all.running, "running");
+  if (all.without > 0) text += concat(", ", all.without, " without ", table.metric);
+  if (spec.published)
+    text += concat(". Behind our number stand the published one (",
+                   spec.published->file.filename().string(), ") and ours minus the published one");
+  return text + "." + (choice == nullptr ? std::string() : choice_caption(spec, *choice));
+}
+
+std::string mixing_note(const Table& table) {
+  std::vector<std::string> parts;
+  const auto add = [&](const std::string& of, const std::vector<std::string>& keys) {
+    if (!keys.empty())
+      parts.push_back(concat(parts.empty() ? "Cells" : "cells", of, " mix ", listed(keys)));
+  };
+  add("", table.mixed);
+  for (const Table& other : table.beside)
+    if (other.mixed != table.mixed) add(" of " + other.metric, other.mixed);
+  if (parts.empty()) return {};
+  return concat(join(parts, ", "), ": ± is over all runs of a cell, not over seeds alone; ",
+                "table.rows or table.columns can tell them apart.");
+}
 
 std::string choices_heading(const Table& table) {
   return concat(table.best_over, " chosen on held-out samples (their mean, runs):");

@@ -67,14 +67,9 @@ std::string p_text(double p) {
   return printed(p < 1e-4 ? "%.0e" : "%.2g", p);
 }
 
-/// The number in the unit in which sentences show the metric.
-std::string number_of(const std::string& metric, double value, const char* format_of_shares) {
-  return is_share(metric) ? printed(format_of_shares, 100 * value) : printed("%.4g", value);
-}
-
 /// A margin may be far smaller than what two decimals show.
 std::string margin_text(const std::string& metric, double margin) {
-  return number_of(metric, margin, "%.4g");
+  return printed("%.4g", is_share(metric) ? 100 * margin : margin);
 }
 
 /// `failed_as`: what runs count with that have failed; none: they have no number.
@@ -223,7 +218,7 @@ std::string pairing_text(const ClaimTest& test) {
 /// "gpipe (83.10) minus pipedream (71.20) is between 9.10 and 14.70 (95 %, paired over 5 seeds, p
 /// 0.002, by signs 0.062)". `comparisons`: how many are decided together.
 std::string comparison_text(const ClaimTest& test, std::size_t comparisons) {
-  const auto number = [&](double value) { return number_of(test.metric, value, "%.2f"); };
+  const auto number = [&](double value) { return shown_number(test.metric, value); };
   const bool close = !std::isnan(test.within), constant = test.interval_kind == kResolution;
   std::string text = concat(test.of, " (", number(test.mean_of), ") minus ", test.minus, " (",
                             number(test.mean_minus), ") is ");

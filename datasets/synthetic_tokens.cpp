@@ -72,10 +72,10 @@ void go_on(const TokenRequest& r, TokenSamples& s) {
 void translate(const TokenRequest& r, TokenSamples& s) {
   const std::vector<std::int64_t> word = permutation(r);
   for (std::size_t i = 0; i < s.x.size(); ++i) {
-    const auto place = static_cast<std::int64_t>(i) % r.tokens;
-    s.so_far.push_back(place == 0 ? std::min(kStartToken, r.vocabulary - 1) : s.y.back());
-    s.y.push_back(place + 1 == r.tokens ? std::min(kEndToken, r.vocabulary - 1)
-                                        : word[static_cast<std::size_t>(s.x[i])]);
+    const auto position = static_cast<std::int64_t>(i) % r.tokens;
+    s.so_far.push_back(position == 0 ? std::min(kStartToken, r.vocabulary - 1) : s.y.back());
+    s.y.push_back(position + 1 == r.tokens ? std::min(kEndToken, r.vocabulary - 1)
+                                           : word[static_cast<std::size_t>(s.x[i])]);
   }
 }
 

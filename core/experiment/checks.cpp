@@ -44,9 +44,9 @@ void place_stages(Experiment& e, const Value& document, Problems& problems) {
   } catch (const Error& error) {
     problems.add(place_of(document, error.message()), error.message(), error.kind());
   }
-  const auto each = static_cast<std::size_t>(e.shape(1).workers_per_replica());
-  auto workers =
-      layout.replica_placement.empty() ? each * as_size(p.replicas) : as_size(e.shape(1).workers());
+  const auto per_replica = static_cast<std::size_t>(e.shape(1).workers_per_replica());
+  auto workers = layout.replica_placement.empty() ? per_replica * as_size(p.replicas)
+                                                  : as_size(e.shape(1).workers());
   if (workers > kMostWorkers) {
     problems.add(
         place_in(document, "pipeline.replicas"),
@@ -54,7 +54,7 @@ void place_stages(Experiment& e, const Value& document, Problems& problems) {
                "; at most ", grouped_text(kMostWorkers), " are possible"));
     p.replicas = 1;  // continue with fewer, to find other problems
     layout.replica_placement.clear();
-    workers = each;
+    workers = per_replica;
   }
   const Value* given = document.find_path("pipeline.device");
   const bool list = given != nullptr && given->is(Value::Kind::Sequence);

@@ -86,11 +86,11 @@ class LayoutReader {
     for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_, ++digits)
       times = std::min(kMostLetters + 1, 10 * times + static_cast<std::size_t>(text_[at_] - '0'));
     if (digits == 0) refuse_layout(star, "has no number behind the '*'");
-    const std::size_t each = out_.letters.size() - begin;
-    if (begin + times * each > kMostLetters)
+    const std::size_t length = out_.letters.size() - begin;
+    if (begin + times * length > kMostLetters)
       refuse_layout(star, concat("stands for more than ", grouped_text(kMostLetters), " letters"));
     const std::string letters = out_.letters.substr(begin);
-    const std::vector<std::size_t> places(out_.places.end() - static_cast<std::ptrdiff_t>(each),
+    const std::vector<std::size_t> places(out_.places.end() - static_cast<std::ptrdiff_t>(length),
                                           out_.places.end());
     out_.letters.resize(begin);
     out_.places.resize(begin);

@@ -51,10 +51,10 @@ class EpochClock {
   /// When so many epochs were over, of which the last may be a part.
   double at(double epochs) const {
     const double last = static_cast<double>(ends_.size() - 1);
-    const double place = std::clamp(epochs, 0., last);
-    const auto before = static_cast<std::size_t>(place);
+    const double position = std::clamp(epochs, 0., last);
+    const auto before = static_cast<std::size_t>(position);
     if (before + 1 == ends_.size()) return ends_.back();
-    return ends_[before] + (place - std::floor(place)) * (ends_[before + 1] - ends_[before]);
+    return ends_[before] + (position - std::floor(position)) * (ends_[before + 1] - ends_[before]);
   }
 
  private:

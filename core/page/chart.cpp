@@ -163,8 +163,8 @@ Chart chart_of(const Picture& picture) {
 }
 
 std::string x_text(const Chart& chart, double x) {
-  const auto place = static_cast<std::size_t>(std::max(0., x));
-  return place < chart.x_names.size() ? chart.x_names[place] : rounded_text(x, 6);
+  const auto index = static_cast<std::size_t>(std::max(0., x));
+  return index < chart.x_names.size() ? chart.x_names[index] : rounded_text(x, 6);
 }
 
 std::string chart_figure(const Chart& chart) {

@@ -15,10 +15,6 @@ constexpr double kStillWidth = 760, kStillHeight = 380, kStillLeft = 58, kStillR
                  kStillTop = 14, kStillBottom = 326;
 constexpr std::size_t kMostMarkers = 60;  // of a line; more would hide it
 
-std::string pixel(double value) {
-  return number_text(std::round(value * 10) / 10);
-}
-
 class ChartSvg {
  public:
   explicit ChartSvg(const Chart& chart) : chart_(chart), x_(x_scale(chart)), y_(y_scale(chart)) {}
@@ -43,8 +39,8 @@ class ChartSvg {
 
   void text(double x, double y, const char* anchor, std::string_view words,
             std::string_view more = {}) {
-    out_ += concat("<text x=\"", pixel(x), "\" y=\"", pixel(y), "\" text-anchor=\"", anchor, "\"",
-                   more, ">", html_text(words, 40), "</text>\n");
+    out_ += concat("<text x=\"", pixel_text(x), "\" y=\"", pixel_text(y), "\" text-anchor=\"",
+                   anchor, "\"", more, ">", html_text(words, 40), "</text>\n");
   }
 
   /// Draws a part of each line, in a group of its own.
@@ -58,13 +54,13 @@ class ChartSvg {
 
   void draw_axes() {
     for (const double tick : y_.ticks) {
-      const std::string y = pixel(top_of(tick));
+      const std::string y = pixel_text(top_of(tick));
       out_ += concat("<path class=\"grid\" d=\"M", kStillLeft, " ", y, "H", kStillRight, "\"/>\n");
       text(kStillLeft - 8, top_of(tick) + 4, "end", rounded_text(tick, 6));
     }
     const std::size_t every = 1 + x_.ticks.size() / 12;
     for (std::size_t i = 0; i < x_.ticks.size(); ++i) {
-      const std::string x = pixel(left_of(x_.ticks[i]));
+      const std::string x = pixel_text(left_of(x_.ticks[i]));
       out_ += concat("<path class=\"axis\" d=\"M", x, " ", kStillBottom, "v5\"/>\n");
       if (i % every == 0)
         text(left_of(x_.ticks[i]), kStillBottom + 20, "middle",
@@ -73,7 +69,7 @@ class ChartSvg {
     out_ += concat("<path class=\"axis\" d=\"M", kStillLeft, " ", kStillBottom, "H", kStillRight,
                    "\"/>\n");
     text((kStillLeft + kStillRight) / 2, kStillBottom + 44, "middle", chart_.x_label);
-    const std::string middle = pixel((kStillTop + kStillBottom) / 2);
+    const std::string middle = pixel_text((kStillTop + kStillBottom) / 2);
     text(14, (kStillTop + kStillBottom) / 2, "middle", chart_.y_label,
          concat(" transform=\"rotate(-90 14 ", middle, ")\""));
   }
@@ -84,8 +80,9 @@ class ChartSvg {
     if (chart_.bars) {
       for (const ChartPoint& p : line.points)
         if (p.reach > 0)
-          out_ += concat("<path class=\"line ", color, "\" d=\"M", pixel(left_of(p.x)), " ",
-                         pixel(top_of(p.y - p.reach)), "V", pixel(top_of(p.y + p.reach)), "\"/>\n");
+          out_ += concat("<path class=\"line ", color, "\" d=\"M", pixel_text(left_of(p.x)), " ",
+                         pixel_text(top_of(p.y - p.reach)), "V", pixel_text(top_of(p.y + p.reach)),
+                         "\"/>\n");
       return;
     }
     std::string path;
@@ -101,10 +98,10 @@ class ChartSvg {
   std::string band(std::span<const ChartPoint> points) const {
     std::string path;
     for (const ChartPoint& p : points)
-      path +=
-          concat(path.empty() ? "M" : "L", pixel(left_of(p.x)), " ", pixel(top_of(p.y + p.reach)));
+      path += concat(path.empty() ? "M" : "L", pixel_text(left_of(p.x)), " ",
+                     pixel_text(top_of(p.y + p.reach)));
     for (auto p = points.rbegin(); p != points.rend(); ++p)
-      path += concat("L", pixel(left_of(p->x)), " ", pixel(top_of(p->y - p->reach)));
+      path += concat("L", pixel_text(left_of(p->x)), " ", pixel_text(top_of(p->y - p->reach)));
     return path + "Z";
   }
 
@@ -113,10 +110,10 @@ class ChartSvg {
     std::string path;
     for (const ChartPoint& p : line.points) {
       if (line.kind == ChartLine::Kind::Steps && !path.empty())
-        path += concat("H", pixel(left_of(p.x)), "V", pixel(top_of(p.y)));
+        path += concat("H", pixel_text(left_of(p.x)), "V", pixel_text(top_of(p.y)));
       else
-        path += concat(path.empty() || p.broken ? "M" : "L", pixel(left_of(p.x)), " ",
-                       pixel(top_of(p.y)));
+        path += concat(path.empty() || p.broken ? "M" : "L", pixel_text(left_of(p.x)), " ",
+                       pixel_text(top_of(p.y)));
     }
     out_ += concat("<path", line_attributes(line), " d=\"", path, "\"/>\n");
   }

@@ -13,17 +13,14 @@ namespace {
 
 constexpr std::array kDashes{"", "7 3", "2 3", "9 3 2 3"};
 
-std::string place(double pixels) {
-  return number_text(std::round(pixels * 10) / 10);
-}
-
 std::string shape(std::size_t look, double x, double y) {
-  const std::string left = place(x - 3.5), right = place(x + 3.5), top = place(y - 3.5),
-                    bottom = place(y + 3.5), at_x = place(x), at_y = place(y);
+  const std::string left = pixel_text(x - 3.5), right = pixel_text(x + 3.5),
+                    top = pixel_text(y - 3.5), bottom = pixel_text(y + 3.5), at_x = pixel_text(x),
+                    at_y = pixel_text(y);
   switch (look % 4) {
     case 0: return concat("<circle cx=\"", at_x, "\" cy=\"", at_y, "\" r=\"3.4\"");
     case 1:
-      return concat("<rect x=\"", place(x - 3), "\" y=\"", place(y - 3),
+      return concat("<rect x=\"", pixel_text(x - 3), "\" y=\"", pixel_text(y - 3),
                     "\" width=\"6\" height=\"6\"");
     case 2:
       return concat("<path d=\"M", left, " ", bottom, "L", right, " ", bottom, "L", at_x, " ", top,
@@ -36,6 +33,10 @@ std::string shape(std::size_t look, double x, double y) {
 
 }  // namespace
 
+std::string pixel_text(double pixels) {
+  return number_text(std::round(pixels * 10) / 10);
+}
+
 void SeriesLooks::give(Chart& chart) {
   std::map<std::string, std::size_t> lines;  // of each series
   for (ChartLine& line : chart.lines) {
@@ -45,16 +46,6 @@ void SeriesLooks::give(Chart& chart) {
     line.look = known_.try_emplace({line.series, std::max<std::size_t>(count, 1)}, known_.size())
                     .first->second;
   }
-}
-
-const char* kind_word(ChartLine::Kind kind) {
-  switch (kind) {
-    case ChartLine::Kind::Measured: return "measured";
-    case ChartLine::Kind::Published: return "published";
-    case ChartLine::Kind::Points: return "points";
-    case ChartLine::Kind::Steps: return "steps";
-  }
-  return "";
 }
 
 std::string line_attributes(const ChartLine& line) {

@@ -24,8 +24,8 @@ class SeriesLooks {
   std::map<std::pair<std::string, std::size_t>, std::size_t> known_;  ///< series, which of it
 };
 
-/// A word for the script: "measured", "published", "points" or "steps".
-const char* kind_word(ChartLine::Kind kind);
+/// A length in SVG, rounded to tenths of a pixel.
+std::string pixel_text(double pixels);
 
 /// SVG's attributes of the line itself.
 std::string line_attributes(const ChartLine& line);

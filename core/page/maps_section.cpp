@@ -24,7 +24,7 @@ class Tints {
  public:
   explicit Tints(const HeatMap& map) : scale_(scale_of(means_of(map), map.log_color)) {}
 
-  std::size_t of(double mean) const {
+  std::size_t tint(double mean) const {
     return std::min(kTints - 1, static_cast<std::size_t>(scale_.share(mean) * kTints));
   }
 
@@ -40,7 +40,7 @@ class Tints {
 std::string map_cell(const MapCell& cell, const Tints& tints) {
   std::string text;
   if (std::isfinite(cell.mean))
-    text = concat("<span class=\"heat h", tints.of(cell.mean), "\">", rounded_text(cell.mean),
+    text = concat("<span class=\"heat h", tints.tint(cell.mean), "\">", rounded_text(cell.mean),
                   cell.runs > 1 ? concat(" (", cell.runs, ")") : "", "</span>");
   if (cell.diverged > 0) text += concat(text.empty() ? "" : " ", "× ", cell.diverged, " diverged");
   return text.empty() ? "–" : text;

@@ -69,11 +69,11 @@ Strips strips_of(const std::string& run, const std::vector<ProbeValue>& log,
   for (const ProbeValue& each : log) {
     if (!fits(each)) continue;
     const Moment moment{each.epoch, each.minibatch};
-    const auto place =
+    const auto position =
         static_cast<std::size_t>(std::ranges::lower_bound(order, moment) - order.begin());
     std::vector<Bin>& stage = strips.stages[*each.stage];
     stage.resize(bins);
-    Bin& bin = stage[place * bins / order.size()];
+    Bin& bin = stage[position * bins / order.size()];
     if (bin.count == 0) std::tie(bin.first_epoch, bin.first) = moment;
     std::tie(bin.last_epoch, bin.last) = moment;
     bin.sum += each.value;

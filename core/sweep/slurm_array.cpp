@@ -166,15 +166,15 @@ std::vector<ArrayPoint> read_points(const fs::path& file) {
   std::vector<ArrayPoint> points;
   std::size_t number = 0;
   for (const std::string& line : split(read_file(file), '\n')) {
-    const std::string place = concat(file.string(), ":", ++number);
+    const std::string where = concat(file.string(), ":", ++number);
     if (line.empty()) continue;
     const std::vector<std::string> fields = split(line, '\t');
     if (fields.size() != 3)
       throw Error(
           ErrorKind::Data,
           concat("has ", counted(fields.size(), "field"), "; expected 3: task, folder and title"),
-          place);
-    points.push_back({number_in(fields[0], place), fields[1], fields[2]});
+          where);
+    points.push_back({number_in(fields[0], where), fields[1], fields[2]});
   }
   return points;
 }

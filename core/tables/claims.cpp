@@ -137,9 +137,10 @@ void check_value(const TableKey& key, const std::string& text, const ClaimGroup&
                  const std::vector<RunRecord>& runs, Problems& problems) {
   std::vector<std::string> known;
   for (const RunRecord& run : runs) {
-    const std::string each = key_text(run, key.name);
-    if (each == text) return;
-    if (each != "–" && !each.empty() && std::ranges::count(known, each) == 0) known.push_back(each);
+    const std::string other = key_text(run, key.name);
+    if (other == text) return;
+    if (other != "–" && !other.empty() && std::ranges::count(known, other) == 0)
+      known.push_back(other);
   }
   if (known.empty()) return;
   problems.add(key.place,

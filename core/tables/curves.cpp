@@ -71,7 +71,7 @@ std::vector<Collected> collected(const Line& line, const PlotSpec& spec, const A
     }
     if (!run->diverged() || spec.line_per_stage() || spec.x.name == "stage") continue;
     Collected& here = named(all, &Collected::name, line.name);
-    ++here.diverged[spec.over_key() ? axis.place(key_text(*run, spec.x.name)) : last];
+    ++here.diverged[spec.over_key() ? axis.position(key_text(*run, spec.x.name)) : last];
     here.runs.insert(run);
   }
   return all;

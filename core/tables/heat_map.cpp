@@ -28,10 +28,10 @@ struct MapRuns {
 std::vector<MapCell> cells_of(const MapRuns& group, const PlotSpec& spec, const HeatMap& map) {
   std::map<std::pair<double, double>, CellRuns> cells;
   for (const RunRecord* run : group.runs) {
-    const double y = map.y.place(key_text(*run, spec.y.name));
+    const double y = map.y.position(key_text(*run, spec.y.name));
     for (const Sample& sample : samples_of(*run, spec, map.x))
       cells[{sample.x, y}].values.push_back((map.percent ? 100 : 1) * sample.value);
-    if (run->diverged()) ++cells[{map.x.place(key_text(*run, spec.x.name)), y}].diverged;
+    if (run->diverged()) ++cells[{map.x.position(key_text(*run, spec.x.name)), y}].diverged;
   }
   std::vector<MapCell> found;
   for (const auto& [place, runs] : cells)

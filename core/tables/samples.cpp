@@ -60,7 +60,7 @@ std::vector<Sample> samples_of_log(const RunRecord& run, const PlotSpec& spec, c
     if (over_stages) return static_cast<double>(*each.stage);
     if (spec.x.name == "minibatch")
       return static_cast<double>(each.epoch) * length + each.minibatch;
-    return spec.over_key() ? axis.place(key_text(run, spec.x.name)) : each.epoch + 1.;
+    return spec.over_key() ? axis.position(key_text(run, spec.x.name)) : each.epoch + 1.;
   };
   std::map<std::pair<int, double>, std::vector<double>> grouped;  // line's stage or −1, and x
   for (const ProbeValue& each : values)
@@ -74,7 +74,7 @@ std::vector<Sample> samples_of_log(const RunRecord& run, const PlotSpec& spec, c
 
 }  // namespace
 
-double Axis::place(const std::string& text) const {
+double Axis::position(const std::string& text) const {
   if (names.empty()) return published_number(text).value_or(kNoNumber);
   return static_cast<double>(std::ranges::find(names, text) - names.begin());
 }
@@ -106,7 +106,7 @@ std::vector<Sample> samples_of(const RunRecord& run, const PlotSpec& spec, const
   if (!spec.over_key()) return samples_of_epochs(run, spec.metric.name);
   const auto value = metric_of(run, spec.metric.name, spec.epoch);
   if (!value) return {};
-  return {{axis.place(key_text(run, x)), *value, {}}};
+  return {{axis.position(key_text(run, x)), *value, {}}};
 }
 
 }  // namespace pipewright

@@ -17,8 +17,8 @@ struct Axis {
   bool keyed = false;              ///< its values are those of a key, each of which has a tick
   std::vector<std::string> names;  ///< of values that are no numbers; empty: all are numbers
 
-  /// The place of a key's text on the axis.
-  double place(const std::string& text) const;
+  /// Where a key's text stands on the axis.
+  double position(const std::string& text) const;
 };
 
 /// The axis of a key's values; of numbers if all of the runs' values are numbers. Records a problem

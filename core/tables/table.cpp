@@ -27,7 +27,7 @@ class Indices {
     for (std::size_t i = 0; i < names.size(); ++i) known_.emplace(names[i], i);
   }
 
-  std::size_t of(const Name& name) {
+  std::size_t index(const Name& name) {
     const auto [found, added] = known_.try_emplace(name, names_.size());
     if (added) names_.push_back(name);
     return found->second;
@@ -87,22 +87,22 @@ std::string column_of(const TableSpec& spec, const RunRecord& run) {
 void name_in_order(Table& table, const TableSpec& spec, const std::vector<RunRecord>& runs) {
   Indices rows(table.row_names);
   Indices columns(table.column_names);
-  for (const std::size_t i : slowest_first(spec.rows, runs)) rows.of(row_of(table, runs[i]));
+  for (const std::size_t i : slowest_first(spec.rows, runs)) rows.index(row_of(table, runs[i]));
   for (const std::size_t i : slowest_first(spec.columns, runs))
-    if (columns.of(column_of(spec, runs[i])) == table.column_values.size())
+    if (columns.index(column_of(spec, runs[i])) == table.column_values.size())
       table.column_values.push_back(values_of(spec.columns, runs[i]));
 }
 
 /// The cell of each run, as row · columns + column. Names rows and columns.
-std::vector<std::size_t> place(Table& table, const TableSpec& spec,
-                               const std::vector<RunRecord>& runs) {
+std::vector<std::size_t> assign_cells(Table& table, const TableSpec& spec,
+                                      const std::vector<RunRecord>& runs) {
   name_in_order(table, spec, runs);
   Indices rows(table.row_names);
   Indices columns(table.column_names);
   std::vector<std::size_t> cells;
   for (const RunRecord& run : runs)
-    cells.push_back(rows.of(row_of(table, run)) * table.column_names.size() +
-                    columns.of(column_of(spec, run)));
+    cells.push_back(rows.index(row_of(table, run)) * table.column_names.size() +
+                    columns.index(column_of(spec, run)));
   return cells;
 }
 
@@ -171,7 +171,7 @@ Table of_metric(const TableKey& metric, const std::vector<std::string>& row_keys
   one.columns.clear();
   Table table{.metric = metric.name, .percent = is_share(metric.name), .row_keys = row_keys};
   if (spec.best_over) table.best_over = spec.best_over->name;
-  const std::vector<std::size_t> cells = place(table, one, runs);
+  const std::vector<std::size_t> cells = assign_cells(table, one, runs);
   fill(table, one, runs, cells, shown);
   return table;
 }
@@ -233,7 +233,7 @@ Table make_table(const TableSpec& given, const std::vector<RunRecord>& records) 
   table.percent = is_share(spec.metric.name);
   for (const TableKey& key : spec.rows) table.row_keys.push_back(key.name);
   for (const TableKey& key : spec.columns) table.column_keys.push_back(key.name);
-  const std::vector<std::size_t> cells = place(table, spec, runs);
+  const std::vector<std::size_t> cells = assign_cells(table, spec, runs);
   const std::optional<BestChoice> choice = choose(table, spec, runs, cells, problems);
   const std::vector<bool> shown = choice ? choice->shown : std::vector<bool>();
   fill(table, spec, runs, cells, shown);

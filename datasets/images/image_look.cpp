@@ -136,10 +136,10 @@ Box random_part(std::int64_t height, std::int64_t width, const RandomStream& str
     const double ratio = std::exp(low + (high - low) * stream.uniform(first + 1));
     const std::int64_t w = rounded(std::sqrt(part * ratio)), h = rounded(std::sqrt(part / ratio));
     if (w <= 0 || h <= 0 || w > width || h > height) continue;
-    const auto place = [&](std::uint64_t element, std::int64_t room) {
+    const auto drawn = [&](std::uint64_t element, std::int64_t room) {
       return static_cast<std::int64_t>(stream.below(element, static_cast<std::uint64_t>(room + 1)));
     };
-    return {place(first + 2, height - h), place(first + 3, width - w), h, w};
+    return {drawn(first + 2, height - h), drawn(first + 3, width - w), h, w};
   }
   const double ratio = static_cast<double>(width) / static_cast<double>(height);
   std::int64_t w = width, h = height;

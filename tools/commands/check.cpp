@@ -75,13 +75,14 @@ void print_plan(const Plan& plan) {
       "activations\n");
   double all = 0;
   for (int stage = 0; stage < e.pipeline.stages; ++stage) {
-    const auto& of = layers[static_cast<std::size_t>(stage)];
+    const auto& own = layers[static_cast<std::size_t>(stage)];
     const StageNeed need = stage_need(plan, stage);
     all += need.parameters;
     const StageVersions& versions =
         plan.training.versions.stages[static_cast<std::size_t>(stage)][0];
-    const std::string names =
-        of.size() == 1 ? of.front()->name() : concat(of.front()->name(), " … ", of.back()->name());
+    const std::string names = own.size() == 1
+                                  ? own.front()->name()
+                                  : concat(own.front()->name(), " … ", own.back()->name());
     print(" %5d  %-30s  %10s  %6d   %3d / %-3d   %s\n", stage, names.c_str(),
           count_text(need.parameters).c_str(), versions.copies, versions.forward_staleness,
           versions.backward_staleness, bytes_text(need.bytes).c_str());

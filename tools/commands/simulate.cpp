@@ -28,8 +28,8 @@ namespace {
 /// The time at which the first mini-batches are done, as many as can be distinguished in a drawing.
 double drawn_until(const Schedule& schedule, const Simulation& simulation) {
   constexpr int kBars = 50;
-  const int each = 2 * schedule.shape.microbatches + 1;
-  const int shown = std::clamp(kBars / each, 1, schedule.shape.minibatches);
+  const int slots = 2 * schedule.shape.microbatches + 1;
+  const int shown = std::clamp(kBars / slots, 1, schedule.shape.minibatches);
   return simulation.minibatch_ends[static_cast<std::size_t>(shown - 1)];
 }
 

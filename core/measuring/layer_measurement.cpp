@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/median.h"
 #include "core/nn/memory_format.h"
 #include "core/runtime/devices/device_stream.h"
 #include "core/runtime/devices/memory_count.h"
@@ -37,13 +38,6 @@ std::size_t first_of(const Boundary& boundary, std::size_t tensor) {
 void keep(Boundary::Memory& memory, std::vector<LayerCost>& costs) {
   if (!memory.kept && memory.layer) costs[*memory.layer].activation_bytes += memory.bytes;
   memory.kept = true;
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 at::TensorOptions options_of(const Experiment& e, at::Device device) {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/base/as_size.h"
+#include "core/base/median.h"
 
 namespace pipewright {
 namespace {
@@ -21,13 +22,6 @@ struct Interval {
 
 double& part_of(BlameParts& parts, Blame blame) {
   return parts[static_cast<std::size_t>(blame)];
-}
-
-double median_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 double computing(const Span& span) {
@@ -212,7 +206,7 @@ std::vector<StageMedians> median_seconds(const Schedule& schedule, const Spans& 
   std::vector<StageMedians> medians(all.size());
   for (std::size_t stage = 0; stage < all.size(); ++stage)
     for (std::size_t kind = 0; kind < all[stage].size(); ++kind)
-      medians[stage][kind] = median_of(std::move(all[stage][kind]));
+      medians[stage][kind] = median(std::move(all[stage][kind]));
   return medians;
 }
 

@@ -17,22 +17,6 @@ constexpr std::size_t kMostPoints = 400;    // of a line; more cannot be told ap
 constexpr std::size_t kMostNumbers = 1500;  // in the table below a chart
 constexpr std::size_t kLongestName = 120;
 
-/// At most kMostPoints of the points, with the first and the last. The line is broken between two
-/// of them if it was broken anywhere between them.
-std::vector<ChartPoint> thinned(const std::vector<ChartPoint>& points) {
-  if (points.size() <= kMostPoints) return points;
-  std::vector<ChartPoint> some;
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < kMostPoints; ++i) {
-    const std::size_t at = i * (points.size() - 1) / (kMostPoints - 1);
-    bool broken = false;
-    for (; next <= at; ++next) broken = broken || points[next].broken;
-    some.push_back(points[at]);
-    some.back().broken = broken;
-  }
-  return some;
-}
-
 std::vector<ChartPoint> points_of(const std::vector<LinePoint>& points) {
   std::vector<ChartPoint> all;
   for (const LinePoint& p : points)
@@ -107,6 +91,20 @@ std::string legend(const Chart& chart) {
 }
 
 }  // namespace
+
+std::vector<ChartPoint> thinned(const std::vector<ChartPoint>& points) {
+  if (points.size() <= kMostPoints) return points;
+  std::vector<ChartPoint> some;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < kMostPoints; ++i) {
+    const std::size_t at = i * (points.size() - 1) / (kMostPoints - 1);
+    bool broken = false;
+    for (; next <= at; ++next) broken = broken || points[next].broken;
+    some.push_back(points[at]);
+    some.back().broken = broken;
+  }
+  return some;
+}
 
 bool Chart::empty() const {
   return std::ranges::all_of(

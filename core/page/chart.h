@@ -43,6 +43,10 @@ struct Chart {
   bool empty() const;
 };
 
+/// At most 400 of a line's points, with the first and the last. The line is broken between two of
+/// them if it was broken anywhere between them.
+std::vector<ChartPoint> thinned(const std::vector<ChartPoint>& points);
+
 /// Puts a sentence behind those of the chart's note. "" adds nothing.
 void add_note(Chart& chart, const std::string& sentence);
 

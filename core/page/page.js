@@ -124,7 +124,6 @@
     });
     drawing.addEventListener("blur", () => mark());
   }
-  for (const strip of document.querySelectorAll(".strip")) takeTitles(strip);
 
   // Closed parts are printed, too.
   let opened = [];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strips of what probes measured per stage over the training: the gap between the weights that a
-// gradient was computed with and those it changed, what codecs lose on edges, and sharpness.
+// What probes measured of each stage over the training: the gap between the weights that a gradient
+// was computed with and those it changed, what codecs lose on edges, and sharpness beside its
+// limit.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "core/base/text.h"
@@ -16,111 +16,29 @@
 namespace pipewright {
 namespace {
 
-constexpr std::size_t kMostBins = 80, kMostStrips = 60;
-constexpr double kStripWidth = 640, kStripHeight = 34, kStripNames = 80, kStripEnd = 96;
+constexpr std::size_t kMostProbeCharts = 24;
 
-struct StripKind {
+struct StageQuantity {
   const char* probe;
   const char* quantity;
   const char* what;
 };
 
-constexpr std::array kStripKinds{
-    StripKind{"weight_gap", "forward_relative",
-              "Weight gap of the forward, in updates: how far its weights were from those that the "
-              "gradient changed"},
-    StripKind{"weight_gap", "backward_relative", "Weight gap of the backward, in updates"},
-    StripKind{"prediction_error", "relative",
-              "Error of predicted weights, as a part of that without a prediction"},
-    StripKind{"edge_error", "activation",
-              "What the codec loses of activations, edge before the stage"},
-    StripKind{"edge_error", "gradient", "What the codec loses of gradients, edge behind the stage"},
-    StripKind{"sharpness", "largest",
-              "Sharpness: the largest eigenvalue of the stage’s Hessian, which the edge of "
-              "stability limits"}};
-
-struct Bin {
-  double sum = 0;
-  int count = 0, first_epoch = 0, first = 0, last_epoch = 0, last = 0;
-};
-
-/// The measurements of a quantity in one run: by stage, binned over time.
-struct Strips {
-  std::string run;
-  std::map<int, std::vector<Bin>> stages;
-  double largest = 0;
-  std::size_t index = 0;  ///< of the run
-};
-
-using Moment = std::pair<int, int>;  // epoch, mini-batch
-
-Strips strips_of(const std::string& run, const std::vector<ProbeValue>& log,
-                 const StripKind& kind) {
-  const auto fits = [&](const ProbeValue& each) {
-    return each.stage && each.probe == kind.probe && each.quantity == kind.quantity &&
-           std::isfinite(each.value);
-  };
-  std::set<Moment> moments;
-  for (const ProbeValue& each : log)
-    if (fits(each)) moments.insert({each.epoch, each.minibatch});
-  const std::vector<Moment> order(moments.begin(), moments.end());
-  const std::size_t bins = std::min(kMostBins, order.size());
-  Strips strips{.run = run, .stages = {}};
-  for (const ProbeValue& each : log) {
-    if (!fits(each)) continue;
-    const Moment moment{each.epoch, each.minibatch};
-    const auto position =
-        static_cast<std::size_t>(std::ranges::lower_bound(order, moment) - order.begin());
-    std::vector<Bin>& stage = strips.stages[*each.stage];
-    stage.resize(bins);
-    Bin& bin = stage[position * bins / order.size()];
-    if (bin.count == 0) std::tie(bin.first_epoch, bin.first) = moment;
-    std::tie(bin.last_epoch, bin.last) = moment;
-    bin.sum += each.value;
-    ++bin.count;
-  }
-  for (const auto& [stage, all] : strips.stages)
-    for (const Bin& bin : all)
-      if (bin.count > 0) strips.largest = std::max(strips.largest, bin.sum / bin.count);
-  return strips;
-}
-
-std::string when(const Bin& bin) {
-  const std::string first = concat("epoch ", bin.first_epoch + 1, ", mini-batch ", bin.first);
-  if (bin.first_epoch == bin.last_epoch && bin.first == bin.last) return first;
-  return concat(first, " to epoch ", bin.last_epoch + 1, ", mini-batch ", bin.last);
-}
-
-double strip_mean(const std::vector<Bin>& bins) {
-  double sum = 0;
-  int count = 0;
-  for (const Bin& bin : bins) {
-    sum += bin.sum;
-    count += bin.count;
-  }
-  return sum / std::max(1, count);
-}
-
-std::string short_number(double number) {
-  return number_text(std::round(100 * number) / 100);
-}
-
-/// A bar for each bin, whose height is the value, so that no colour is needed to read it.
-std::string strip_bars(int stage, const std::vector<Bin>& bins, double floor, double per_unit) {
-  const double width = kStripWidth / static_cast<double>(bins.size());
-  std::string svg;
-  for (std::size_t i = 0; i < bins.size(); ++i) {
-    if (bins[i].count == 0) continue;
-    const double value = bins[i].sum / bins[i].count;
-    const double rise = std::max(0.5, per_unit * std::max(0., value));
-    svg += concat("<rect class=\"bar\" x=\"",
-                  short_number(kStripNames + width * static_cast<double>(i)), "\" y=\"",
-                  short_number(floor - rise), "\" width=\"", short_number(std::max(0.8, width - 1)),
-                  "\" height=\"", short_number(rise), "\"><title>stage ", stage, ", ",
-                  when(bins[i]), ": ", rounded_text(value), "</title></rect>");
-  }
-  return svg;
-}
+constexpr std::array kStageQuantities{
+    StageQuantity{
+        "weight_gap", "forward_relative",
+        "Weight gap of the forward, in updates: how far its weights were from those that the "
+        "gradient changed"},
+    StageQuantity{"weight_gap", "backward_relative", "Weight gap of the backward, in updates"},
+    StageQuantity{"prediction_error", "relative",
+                  "Error of predicted weights, as a part of that without a prediction"},
+    StageQuantity{"edge_error", "activation",
+                  "What the codec loses of activations, edge before the stage"},
+    StageQuantity{"edge_error", "gradient",
+                  "What the codec loses of gradients, edge behind the stage"},
+    StageQuantity{"sharpness", "largest",
+                  "Sharpness: the largest eigenvalue of the stage’s Hessian, which the edge of "
+                  "stability limits"}};
 
 /// What a run's sharpness is held against: a stage's edge over the learning rate.
 struct Limits {
@@ -135,50 +53,76 @@ struct Limits {
   }
 };
 
-/// The limit that a stage's values are held against: dashed where it is within the lane, and at the
-/// right its range over the training.
-std::string strip_limit(int stage, const std::vector<Bin>& bins, const Limits& limits, double floor,
-                        double per_unit) {
-  const double width = kStripWidth / static_cast<double>(bins.size());
-  double least = HUGE_VAL, most = -HUGE_VAL;
-  std::string path;
-  for (std::size_t i = 0; i < bins.size(); ++i) {
-    const double limit = limits.at(stage, bins[i].first_epoch);
-    if (bins[i].count == 0 || !std::isfinite(limit)) continue;
-    least = std::min(least, limit);
-    most = std::max(most, limit);
-    const double rise = per_unit * limit;
-    if (rise > 0 && rise <= kStripHeight - 4)
-      path += concat("M", short_number(kStripNames + width * static_cast<double>(i)), " ",
-                     short_number(floor - rise), "h", short_number(width));
-  }
-  if (least > most) return {};
-  const std::string low = rounded_text(least, 3), high = rounded_text(most, 3);
-  return concat("<text x=\"", kStripNames + kStripWidth + 8, "\" y=\"", floor, "\">limit ", low,
-                low == high ? "" : concat("–", high), "</text>",
-                path.empty() ? "" : concat("<path class=\"limit\" d=\"", path, "\"/>"));
+using Moment = std::pair<int, int>;  // epoch, mini-batch
+
+/// The values of a quantity in their order, by stage.
+std::map<int, std::vector<ProbeValue>> values_by_stage(const std::vector<ProbeValue>& log,
+                                                       const StageQuantity& quantity) {
+  std::map<int, std::vector<ProbeValue>> stages;
+  for (const ProbeValue& each : log)
+    if (each.stage && each.probe == quantity.probe && each.quantity == quantity.quantity &&
+        std::isfinite(each.value))
+      stages[*each.stage].push_back(each);
+  return stages;
 }
 
-/// A lane of bars for each stage.
-std::string strip_svg(const Strips& strips, double largest, const char* what,
-                      const Limits& limits) {
-  std::string lanes;
-  double top = 0;
-  const double per_unit = largest > 0 ? (kStripHeight - 8) / largest : 0;
-  for (const auto& [stage, bins] : strips.stages) {
-    const double floor = top + kStripHeight - 3;
-    const std::string limit = strip_limit(stage, bins, limits, floor, per_unit);
-    lanes += concat("<text x=\"0\" y=\"", top + 22, "\">stage ", stage,
-                    "</text><path class=\"axis\" d=\"M", kStripNames, " ", floor, "h", kStripWidth,
-                    "\"/>", strip_bars(stage, bins, floor, per_unit), "<text x=\"",
-                    kStripNames + kStripWidth + 8, "\" y=\"", top + (limit.empty() ? 22 : 14),
-                    "\">", rounded_text(strip_mean(bins), 3), "</text>", limit);
-    top += kStripHeight;
+/// The moments of all values, numbered from 1.
+std::map<Moment, int> numbered_moments(const std::map<int, std::vector<ProbeValue>>& stages) {
+  std::map<Moment, int> numbers;
+  for (const auto& [stage, values] : stages)
+    for (const ProbeValue& each : values) numbers[{each.epoch, each.minibatch}] = 0;
+  int next = 1;
+  for (auto& [moment, number] : numbers) number = next++;
+  return numbers;
+}
+
+/// The limits that a stage's values are held against: a line as far as it is near the values, of
+/// which `largest` is one. Writes its range into the legend of the stage's own line.
+ChartLine limit_line(const std::vector<ProbeValue>& values, const Limits& limits, double largest,
+                     ChartLine& own) {
+  ChartLine line{.name = "limit of " + own.name,
+                 .kind = ChartLine::Kind::Published,
+                 .look = own.look,
+                 .points = {}};
+  double least = HUGE_VAL, most = -HUGE_VAL;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double limit = limits.at(*values[i].stage, values[i].epoch);
+    if (!std::isfinite(limit)) continue;
+    least = std::min(least, limit);
+    most = std::max(most, limit);
+    if (limit <= 1.5 * largest) line.points.push_back({own.points[i].x, limit, 0, 1, {}});
   }
-  return concat("<svg class=\"strip\" viewBox=\"0 0 ", kStripNames + kStripWidth + kStripEnd, " ",
-                top, "\" role=\"img\" aria-label=\"",
-                html_text(concat(strips.run, ": ", std::string_view(what)), 200), "\">", lanes,
-                "</svg>");
+  const std::string low = rounded_text(least, 3), high = rounded_text(most, 3);
+  if (least <= most) own.runs = concat("limit ", low, low == high ? "" : concat("–", high));
+  return line;
+}
+
+/// A line for each stage of a run.
+Chart quantity_chart(const std::string& run, const std::map<int, std::vector<ProbeValue>>& stages,
+                     const StageQuantity& quantity, const Limits& limits) {
+  Chart chart{
+      .title = run,
+      .x_label = "measurement",
+      .y_label = concat(std::string_view(quantity.probe), ".", std::string_view(quantity.quantity)),
+      .from_zero = true};
+  const std::map<Moment, int> numbers = numbered_moments(stages);
+  double largest = 0;
+  for (const auto& [stage, values] : stages)
+    for (const ProbeValue& each : values) largest = std::max(largest, each.value);
+  std::vector<ChartLine> beside;
+  for (const auto& [stage, values] : stages) {
+    ChartLine line{.name = concat("stage ", stage), .look = static_cast<std::size_t>(stage)};
+    for (const ProbeValue& each : values)
+      line.points.push_back(
+          {static_cast<double>(numbers.at({each.epoch, each.minibatch})), each.value, 0, 1,
+           concat(line.name, ", epoch ", each.epoch + 1, ", mini-batch ", each.minibatch)});
+    ChartLine limit = limit_line(values, limits, largest, line);
+    for (ChartLine* const drawn : {&line, &limit}) drawn->points = thinned(drawn->points);
+    chart.lines.push_back(std::move(line));
+    if (!limit.points.empty()) beside.push_back(std::move(limit));
+  }
+  std::ranges::move(beside, std::back_inserter(chart.lines));
+  return chart;
 }
 
 /// What tells a run from others: all that varies but its seed, and its label, which may have the
@@ -221,15 +165,15 @@ std::vector<double> rates_of(const RunRecord& run) {
   return rates;
 }
 
-bool has_limits(const StripKind& kind, const Report& report) {
-  return std::string_view(kind.probe) == "sharpness" && !report.stage_edges.empty();
+bool has_limits(const StageQuantity& quantity, const Report& report) {
+  return std::string_view(quantity.probe) == "sharpness" && !report.stage_edges.empty();
 }
 
 /// Sharpness has limits where the run's edges are known.
-Limits limits_for(const Report& report, const StripKind& kind, const Strips& strips) {
-  const auto found = report.stage_edges.find(strips.index);
-  if (!has_limits(kind, report) || found == report.stage_edges.end()) return {};
-  return {.edges = found->second, .rates = rates_of(report.runs[strips.index])};
+Limits limits_for(const Report& report, const StageQuantity& quantity, std::size_t run) {
+  const auto found = report.stage_edges.find(run);
+  if (!has_limits(quantity, report) || found == report.stage_edges.end()) return {};
+  return {.edges = found->second, .rates = rates_of(report.runs[run])};
 }
 
 }  // namespace
@@ -241,39 +185,26 @@ PageSection strips_section(const Report& report) {
   for (const std::string& note : report.edges_notes)
     section.body += concat("<p class=\"quiet\">", html_text(note), "</p>\n");
   const std::map<std::size_t, std::vector<ProbeValue>> logs = logs_of(report);
-  std::size_t drawn = 0;
-  for (const StripKind& kind : kStripKinds) {
-    std::vector<Strips> all;
-    double largest = 0;
+  std::size_t charts = 0;
+  for (const StageQuantity& quantity : kStageQuantities) {
+    std::string figures;
     for (const auto& [run, log] : logs) {
-      all.push_back(strips_of(report.runs[run].folder.filename().string(), log, kind));
-      all.back().index = run;
-      largest = std::max(largest, all.back().largest);
+      const auto stages = values_by_stage(log, quantity);
+      if (stages.empty() || ++charts > kMostProbeCharts) continue;
+      figures += chart_figure(quantity_chart(report.runs[run].folder.filename().string(), stages,
+                                             quantity, limits_for(report, quantity, run)));
     }
-    std::erase_if(all, [](const Strips& strips) { return strips.stages.empty(); });
-    if (all.empty()) continue;
-    section.body += concat("<h3>", html_text(kind.what),
-                           "</h3>\n<p class=\"quiet\">All bars have "
-                           "one scale, up to ",
-                           rounded_text(largest, 3), "; at the right the mean",
-                           has_limits(kind, report)
-                               ? ", and the limit: the stage’s edge of stability over the learning "
-                                 "rate with which the epoch began"
+    if (figures.empty()) continue;
+    section.body += concat("<h3>", html_text(quantity.what), "</h3>\n<p class=\"quiet\">One run ",
+                           "for each setting.",
+                           has_limits(quantity, report)
+                               ? " The limit is the stage’s edge of stability over the learning "
+                                 "rate with which the epoch began."
                                : "",
-                           ". One run for each setting.</p>\n");
-    for (const Strips& strips : all) {
-      if (++drawn > kMostStrips) continue;
-      section.body +=
-          concat("<figure><figcaption>", html_text(strips.run, 120),
-                 "</figcaption><div class=\"wide\" tabindex=\"0\" role=\"region\" "
-                 "aria-label=\"",
-                 html_text(strips.run, 120), "\">",
-                 strip_svg(strips, largest, kind.what, limits_for(report, kind, strips)),
-                 "</div></figure>\n");
-    }
+                           "</p>\n", figures);
   }
-  if (drawn > kMostStrips)
-    section.body += concat("<p>", drawn - kMostStrips,
+  if (charts > kMostProbeCharts)
+    section.body += concat("<p>", charts - kMostProbeCharts,
                            " more are not drawn; <code>pipewright plot</code> draws any.</p>\n");
   return section;
 }

@@ -204,7 +204,7 @@ class Whole(Report):
         maps = page.text[page.text.index('id="maps"') : page.text.index('id="against"')]
         self.assertEqual(len(re.findall(r'class="heat h\d">[\d.]+ \(2\)<', maps)), 4)
         # The limit of the second epoch, at half the rate, is twice that of the first.
-        limits = re.findall(r">limit ([\d.e+]+)–([\d.e+]+)<", page.text)
+        limits = re.findall(r"\(limit ([\d.e+]+)–([\d.e+]+)\)", page.text)
         self.assertEqual(len(limits), 8, "two stages of each of four settings")
         for low, high in limits:
             self.assertAlmostEqual(float(high) / float(low), 2, delta=0.02)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strips of what probes measured: bars over the training, and the limits of sharpness.
+// What probes measured of each stage: lines over the training, and the limits of sharpness.
 #include "core/page/sections.h"
 #include "tests/unit/records/run_folders.h"
 
@@ -25,31 +25,36 @@ constexpr const char* kSharpness =
     "0,0,0,sharpness,largest,10\n1,0,0,sharpness,largest,30\n"
     "0,0,1,sharpness,largest,5\n1,0,1,sharpness,largest,6\n";
 
-TEST_F(StripsSections, HaveALaneForEachStageAndABarForEachMeasurement) {
+TEST_F(StripsSections, HaveALineForEachStageAndAPointForEachMeasurement) {
   const std::string body = body_of(report_with(kSharpness));
-  for (const char* const part : {"<title>stage 0, epoch 1, mini-batch 0: 10</title>",
-                                 "<title>stage 0, epoch 2, mini-batch 0: 30</title>",
-                                 "<title>stage 1, epoch 2, mini-batch 0: 6</title>",
-                                 "All bars have one scale, up to 30;", ">20</text>"})
+  for (const char* const part : {"<title>stage 0, epoch 1, mini-batch 0: 10, measurement 1</title>",
+                                 "<title>stage 0, epoch 2, mini-batch 0: 30, measurement 2</title>",
+                                 "<title>stage 1, epoch 2, mini-batch 0: 6, measurement 2</title>",
+                                 "<span>stage 1</span>", "sharpness.largest"})
     EXPECT_NE(body.find(part), std::string::npos) << part << "\n" << body;
-  EXPECT_EQ(body.find(">limit"), std::string::npos) << "no edge is known";
+  EXPECT_EQ(body.find("limit"), std::string::npos) << "no edge is known";
 }
 
 TEST_F(StripsSections, TheLimitOfSharpnessFollowsTheLearningRate) {
   Report report = report_with(kSharpness);
-  report.stage_edges[0] = {2, 2};
+  report.stage_edges[0] = {2, 3};  // over 0.1, then over 0.05
   const std::string body = body_of(report);
-  EXPECT_NE(body.find("limit 20–40</text>"), std::string::npos) << body;
+  EXPECT_NE(body.find("<span>stage 0 (limit 20–40)</span>"), std::string::npos) << body;
+  EXPECT_NE(body.find("<span>stage 1 (limit 30–60)</span>"), std::string::npos) << body;
   EXPECT_NE(body.find("over the learning rate with which the epoch began"), std::string::npos);
-  // A lane has room for 34 of 26 / 30 pixels a unit, so for the limit of the first epoch alone.
-  EXPECT_NE(body.find("<path class=\"limit\" d=\"M80 13.67h320\"/>"), std::string::npos) << body;
+  // Up to 1.5 times the largest value, 45, it is drawn.
+  for (const char* const part :
+       {"limit of stage 0: 20, measurement 1", "limit of stage 0: 40, measurement 2",
+        "limit of stage 1: 30, measurement 1"})
+    EXPECT_NE(body.find(part), std::string::npos) << part << "\n" << body;
+  EXPECT_EQ(body.find("limit of stage 1: 60"), std::string::npos) << body;
 }
 
 TEST_F(StripsSections, AnEpochWithoutARecordedRateHasNoLimit) {
   Report report = report_with("7,0,0,sharpness,largest,10\n");
   report.stage_edges[0] = {2};
-  EXPECT_EQ(body_of(report).find("</text><path class=\"limit\""), std::string::npos);
-  EXPECT_EQ(body_of(report).find(">limit"), std::string::npos);
+  EXPECT_EQ(body_of(report).find("(limit"), std::string::npos);
+  EXPECT_EQ(body_of(report).find("limit of stage"), std::string::npos);
 }
 
 TEST_F(StripsSections, OtherProbesHaveNoLimits) {
@@ -57,7 +62,7 @@ TEST_F(StripsSections, OtherProbesHaveNoLimits) {
   report.stage_edges[0] = {2};
   const std::string body = body_of(report);
   EXPECT_NE(body.find("Weight gap of the forward"), std::string::npos);
-  EXPECT_EQ(body.find(">limit"), std::string::npos) << body;
+  EXPECT_EQ(body.find("limit"), std::string::npos) << body;
 }
 
 TEST_F(StripsSections, HaveOneRunForEachSettingThoughLabelsHaveSeedsInThem) {

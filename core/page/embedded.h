@@ -8,5 +8,6 @@ namespace pipewright {
 
 extern const std::string_view kPageStyle;   ///< page.css
 extern const std::string_view kPageScript;  ///< page.js
+extern const std::string_view kPapers;      ///< papers.bib
 
 }  // namespace pipewright

@@ -748,7 +748,7 @@ for form in ("csv", "tensorboard"):
 
 PUBLISHED = TRAINED + "table: {rows: model.name, published: {file: p.csv, match: {model: model.name}, value: value}}\n"
 for name, content, code, says in (
-    ("empty", "", DATA, "p.csv"), ("a row too short", "model,value\nmlp\n", DATA, "record 2"), ("a row too long", "model,value\nmlp,1,2\n", DATA, "record 2"), ("no such column", "modle,value\nmlp,1\n", EXPERIMENT, "column 'model'"), ("contradictory", "model,value\nmlp,1\nmlp,2\n", EXPERIMENT, "different values"),
+    ("empty", "", DATA, "p.csv"), ("a row too short", "model,value\nmlp\n", DATA, "p.csv:2:1: has"), ("a row too long", "model,value\nmlp,1,2\n", DATA, "p.csv:2:1: has"), ("no such column", "modle,value\nmlp,1\n", EXPERIMENT, "column 'model'"), ("contradictory", "model,value\nmlp,1\nmlp,2\n", EXPERIMENT, "different values"),
     ("a sparse TB", hole(1 << 40), DATA, "p.csv"), ("shadow", "root:$6$verysecret:19000:0:99999:7:::\nbin:*:1::::\n", EXPERIMENT, "no header"), ("passwd", "root:x:0:0:verysecret,,,:/root:/bin/sh\n", EXPERIMENT, "no header"), ("an open quote", 'model,value\n"mlp,1\n', DATA, "p.csv"),
 ):
     def with_numbers(path, content=content):

@@ -204,7 +204,7 @@ class TensorDataset final : public Dataset {
   }
 
  private:
-  /// Those rows of a tensor.
+  /// Copies these rows of a tensor.
   static at::Tensor copied(const at::Tensor& from, std::span<const std::int64_t> rows) {
     std::vector<std::int64_t> shape = from.sizes().vec();
     shape[0] = std::ssize(rows);

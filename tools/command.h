@@ -54,7 +54,7 @@ struct ExperimentArguments {
   Value document(Problems& faults) const;
 };
 
-/// The one experiment that a command takes from a file, which may have a sweep.
+/// An experiment that a command takes from a file, which may have a sweep.
 struct OneExperiment {
   Value document;  ///< that of the chosen point or, without one, of the file itself
   std::optional<ChosenPoint> point;

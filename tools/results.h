@@ -19,7 +19,8 @@ std::filesystem::path results_folder(const ExperimentArguments& given, const Val
 void apply_as_if_written(const CommandLine& line, const char* option, const std::string& path,
                          Value& document);
 
-/// As above for --hardware: a file, relative to the current folder, or the name of a shipped one.
+/// Does the same for --hardware: a file, relative to the current folder, or the name of a shipped
+/// one.
 void apply_hardware(const CommandLine& line, const std::string& path, Value& document);
 
 /// Rows of results that a command reads, and where it keeps them.

@@ -143,7 +143,7 @@ std::vector<std::string> checkpoints_of(const RunFolder& run) {
   return found;
 }
 
-/// Whether a text of steps.csv is that of a loss that is NaN or infinite.
+/// Whether a text of steps.csv stands for a loss that is NaN or infinite.
 bool is_not_finite(const std::string& text) {
   return text == "nan" || text == "-nan" || text == "inf" || text == "-inf";
 }

@@ -11,12 +11,12 @@ namespace pipewright {
 
 /// Every option of every section; a section with a registered part has the default part's options.
 std::vector<OptionInfo> experiment_options();
-/// Those of one part ("scheme", "gpipe"), or none if it is unknown.
+/// The options of one part ("scheme", "gpipe"); none if the part is unknown.
 std::vector<OptionInfo> part_options(const std::string& kind, const std::string& name);
 
 /// "dataset.root", "model.weights", …: the options that are paths, whether or not they are set.
 std::vector<std::string> paths_among(const std::vector<OptionInfo>& options);
-/// Those that the parts named in a resolved experiment declare.
+/// The options that are paths among those of the parts that a resolved experiment names.
 std::vector<std::string> path_options(const Value& resolved);
 
 }  // namespace pipewright

@@ -174,7 +174,7 @@ struct Experiment {
   /// The scheme's schedule for a shape, with the recomputations of `pipeline.recompute`, the host
   /// copies of `pipeline.offload` and with what gradient rules ask of updates.
   Schedule schedule_in(const PipelineShape& shape) const;
-  /// That for the pipeline's shape; a number of mini-batches that is too large is refused.
+  /// The schedule for the pipeline's shape. Throws if the number of mini-batches is too large.
   Schedule schedule(int minibatches, int first_minibatch = 0) const;
 };
 

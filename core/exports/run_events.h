@@ -14,10 +14,11 @@ namespace pipewright {
 /// The name of every event file of ours. TensorBoard takes files with ".tfevents." in their names.
 inline constexpr const char* kEventFile = "events.out.tfevents.pipewright";
 
-/// The event file of a run. Times are those of the run: `started` in run.json and the seconds of
-/// its epochs. The numbers of traffic.csv, which are of the whole training, are no curves and are
-/// left out. So are probes after the first epoch, if there is no steps.csv that says how many
-/// mini-batches an epoch has; a remark is then appended to `remarks`. Throws Error{Data}.
+/// The event file of a run. Its times are when things happened in the run: `started` in run.json
+/// and the seconds of its epochs. The numbers of traffic.csv, which are of the whole training, are
+/// no curves and are left out. So are probes after the first epoch, if there is no steps.csv that
+/// says how many mini-batches an epoch has; a remark is then appended to `remarks`. Throws
+/// Error{Data}.
 std::string event_file_of(const RunRecord& record, std::vector<std::string>& remarks);
 
 /// Writes an event file for each run to the folder `out`/<name of the run>. Nothing is written if

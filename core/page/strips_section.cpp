@@ -135,7 +135,7 @@ std::string setting_of(const RunRecord& run) {
   return setting;
 }
 
-/// Of each setting the first run that has measured something.
+/// The logs of the first run of each setting that has measured something.
 std::map<std::size_t, std::vector<ProbeValue>> logs_of(const Report& report) {
   std::map<std::size_t, std::vector<ProbeValue>> logs;
   std::set<std::string> seen;

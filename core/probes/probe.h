@@ -143,7 +143,7 @@ class Probe {
   virtual bool compares() const { return false; }
   /// What it keeps at a stage; null: it measures nothing there.
   virtual std::unique_ptr<StageProbe> at(const ProbedStage& stage) const = 0;
-  /// That of all stages, which may share something where the training is serial.
+  /// What it keeps at all stages, which may share something where the training is serial.
   virtual std::vector<std::unique_ptr<StageProbe>> at_all(
       const std::vector<ProbedStage>& stages) const {
     std::vector<std::unique_ptr<StageProbe>> all;

@@ -10,7 +10,8 @@
 
 namespace pipewright {
 
-/// Of a training in one thread, whose stages share one of these. The stages must outlive it.
+/// The gradient of the whole model in a training of one thread, whose stages share this object. The
+/// stages must outlive it.
 class WholeGradient {
  public:
   explicit WholeGradient(int stages) : stages_(stages) {}

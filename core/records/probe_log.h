@@ -32,7 +32,8 @@ struct LastProbeValues {
   std::optional<double> model;  ///< of the whole model
 };
 
-/// Those of a run's folder; none without probes.csv. Throws what read_probe_log() throws.
+/// Reads them from a run's folder; there are none without probes.csv. Throws what read_probe_log()
+/// throws.
 LastProbeValues last_probe_values(const std::filesystem::path& run_folder, std::string_view probe,
                                   std::string_view quantity);
 

@@ -28,7 +28,7 @@ struct KeptResults {
 KeptResults keep_results(std::vector<ResultRow> rows, const std::filesystem::path& file,
                          const Value& document, std::vector<RunRecord>& records);
 
-/// Which runs, of these digests, have a row of a finished run.
+/// Says for each digest whether a row of a finished run has it.
 std::vector<bool> have_rows(const std::vector<ResultRow>& rows,
                             const std::vector<std::string>& digests);
 

@@ -8,12 +8,12 @@
 
 namespace pipewright {
 
-/// The share of its mini-batches that a run has trained, from 0 to 1: as the last line says that
-/// tells of an epoch ("epoch 2/5  loss …") or of mini-batches ("120/880 mini-batches, …"); 0 if
-/// there is none.
+/// The share of its mini-batches that a run has trained, from 0 to 1, by the last line of the log
+/// about an epoch ("epoch 2/5  loss …") or about mini-batches ("120/880 mini-batches, …"); 0 if
+/// there is no such line.
 double trained_share(std::string_view log);
 
-/// As above, of the end of a log file behind its first `start` bytes; 0 if it cannot be read.
+/// Reads the share from a log file, behind its first `start` bytes; 0 if it cannot be read.
 double trained_share(const std::filesystem::path& log, std::uintmax_t start);
 
 }  // namespace pipewright

@@ -18,7 +18,7 @@ namespace pipewright {
 ///
 /// Returns {comparisons, claims: [{table, say, tests}]}: the number of the table from 0, and the
 /// tests as they came with `p_holm` and `verdict` of the family. Throws Error{Data} for a mapping
-/// that is no table, Error{Experiment} for an id that is that of no claim.
+/// that is no table, Error{Experiment} for an id that no claim has.
 Value decided_together(const std::vector<Value>& tables, const std::vector<std::string>& ids);
 
 }  // namespace pipewright

@@ -48,7 +48,7 @@ struct ClaimTest {
   std::size_t wins = 0, ties = 0, losses = 0;  ///< pairs in which `of` has more, as much, less
   double within = kNoNumber;                   ///< the margin of close
   double floor = kNoNumber;                    ///< of learns and learns_nothing
-  /// Of less: two-sided t. Of close: two one-sided t tests that the effect is within the margin,
+  /// For less, two-sided t. For close, two one-sided t tests that the effect is within the margin,
   /// or, where it is not, the two-sided t test of its distance beyond it.
   double p = kNoNumber;
   double p_adjusted = kNoNumber;  ///< by Holm's method over all comparisons of all claims

@@ -95,7 +95,7 @@ class GraphLayer final : public Layer {
   }
 
   /// Declares the parameters and statistics that the run reads, in the order of their first use.
-  /// Those of norms stay wide in mixed precision, as norms compute in it anyway.
+  /// Parameters of norms stay wide in mixed precision, because norms compute in the wide format.
   void declare() {
     std::map<std::string, bool> exact;
     for_each_own([&](const GraphNode& node, const GraphReference& to) {

@@ -11,7 +11,7 @@
 // mean loss where every stage has the weights that were its newest at its own backward. These are
 // the weights that the gradient is about to change; inputs and incoming gradients follow from them,
 // too. Only a serial training sees all stages. In mixed precision h is computed in the wide format.
-// Of a stage that learns from several losses it is the gradient of the first. A stage keeps two
+// If a stage learns from several losses, its gradient is that of the first. A stage keeps two
 // gradients while the backward runs (one until the second half of a backward that is split), and
 // computes one forward and one backward more; with global it also keeps a copy of its weights until
 // the last stage's backward has ended, and the whole model runs once more.

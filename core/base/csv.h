@@ -4,7 +4,7 @@
 /// byte order mark before the first is skipped. csv_text() in markup.h writes a field.
 #pragma once
 
-#include <deque>
+#include <list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,7 +64,7 @@ class CsvReader {
   std::size_t next_begin_ = 0;        ///< of the next row
   bool complete_ = true;
   std::vector<CsvField> fields_;
-  std::deque<std::string> unescaped_;  ///< texts of fields with doubled quotes
+  std::list<std::string> unescaped_;  ///< texts of fields with doubled quotes
 };
 
 /// A whole text with a header.

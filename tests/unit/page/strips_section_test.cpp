@@ -32,7 +32,7 @@ TEST_F(StripsSections, HaveALineForEachStageAndAPointForEachMeasurement) {
                                  "<title>stage 1, epoch 2, mini-batch 0: 6, measurement 2</title>",
                                  "<span>stage 1</span>", "sharpness.largest"})
     EXPECT_NE(body.find(part), std::string::npos) << part << "\n" << body;
-  EXPECT_EQ(body.find("limit"), std::string::npos) << "no edge is known";
+  EXPECT_EQ(body.find("(limit"), std::string::npos) << "no edge is known";
 }
 
 TEST_F(StripsSections, TheLimitOfSharpnessFollowsTheLearningRate) {

@@ -17,6 +17,7 @@
 #include <sstream>
 
 #include "core/base/error.h"
+#include "core/base/median.h"
 #include "core/base/text.h"
 #include "core/experiment/reading.h"
 #include "core/runtime/devices/allocation.h"
@@ -83,10 +84,8 @@ std::string json_ratios(const std::vector<double>& above, const std::vector<doub
   for (std::size_t round = 0; round < above.size(); ++round)
     ratios.push_back(above[round] / below[round]);
   std::sort(ratios.begin(), ratios.end());
-  const std::size_t half = ratios.size() / 2;
-  const double median =
-      ratios.size() % 2 == 1 ? ratios[half] : (ratios[half - 1] + ratios[half]) / 2;
-  return nlohmann::json{{"median", median}, {"low", ratios.front()}, {"high", ratios.back()}}
+  return nlohmann::json{
+      {"median", median(ratios)}, {"low", ratios.front()}, {"high", ratios.back()}}
       .dump();
 }
 

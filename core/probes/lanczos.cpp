@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/probes/lanczos.h"
 
-#include <Eigen/Eigenvalues>
 #include <cmath>
 #include <vector>
 
 #include "core/nn/initialize.h"
+#include "core/stability/eigenvalues.h"
 #include "core/tensors/torch.h"
 
 namespace pipewright {
@@ -14,12 +14,9 @@ namespace {
 /// The largest eigenvalue of the tridiagonal matrix, and the last entry of its eigenvector.
 std::pair<double, double> largest_of(const std::vector<double>& diagonal,
                                      const std::vector<double>& beside) {
-  const auto size = static_cast<Eigen::Index>(diagonal.size());
-  const Eigen::Map<const Eigen::VectorXd> main(diagonal.data(), size),
-      next(beside.data(), size - 1);
-  Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver;
-  solver.computeFromTridiagonal(main, next);
-  return {solver.eigenvalues()(size - 1), solver.eigenvectors()(size - 1, size - 1)};
+  const SymmetricEigenvalues all = tridiagonal_eigenvalues(diagonal, beside);
+  const int end = all.vectors.size - 1;
+  return {all.values.back(), all.vectors.at(end, end)};
 }
 
 double inner_product_of(const at::Tensor& a, const at::Tensor& b) {

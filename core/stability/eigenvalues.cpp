@@ -19,6 +19,18 @@ Eigenvalues values_of(const Solver& solver) {
   return {solver.eigenvalues().begin(), solver.eigenvalues().end()};
 }
 
+using SymmetricSolver = Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>;
+
+SymmetricEigenvalues values_and_vectors_of(const SymmetricSolver& solver) {
+  const auto size = static_cast<int>(solver.eigenvalues().size());
+  SymmetricEigenvalues found{.values = {}, .vectors = SquareMatrix<double>(size)};
+  for (int i = 0; i < size; ++i) {
+    found.values.push_back(solver.eigenvalues()(i));
+    for (int row = 0; row < size; ++row) found.vectors.at(row, i) = solver.eigenvectors()(row, i);
+  }
+  return found;
+}
+
 }  // namespace
 
 Eigenvalues eigenvalues(const SquareMatrix<double>& matrix) {
@@ -52,14 +64,17 @@ std::complex<double> eigenvalue_near(const SquareMatrix<std::complex<double>>& m
 }
 
 SymmetricEigenvalues symmetric_eigenvalues(const SquareMatrix<double>& matrix) {
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(as_eigen(matrix));
-  SymmetricEigenvalues found{.values = {}, .vectors = SquareMatrix<double>(matrix.size)};
-  for (int i = 0; i < matrix.size; ++i) {
-    found.values.push_back(solver.eigenvalues()(i));
-    for (int row = 0; row < matrix.size; ++row)
-      found.vectors.at(row, i) = solver.eigenvectors()(row, i);
-  }
-  return found;
+  return values_and_vectors_of(SymmetricSolver(as_eigen(matrix)));
+}
+
+SymmetricEigenvalues tridiagonal_eigenvalues(const std::vector<double>& diagonal,
+                                             const std::vector<double>& beside) {
+  const auto size = static_cast<Eigen::Index>(diagonal.size());
+  const Eigen::Map<const Eigen::VectorXd> main(diagonal.data(), size),
+      next(beside.data(), size - 1);
+  SymmetricSolver solver;
+  solver.computeFromTridiagonal(main, next);
+  return values_and_vectors_of(solver);
 }
 
 double spectral_radius(const SquareMatrix<double>& matrix) {

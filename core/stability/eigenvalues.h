@@ -40,6 +40,9 @@ struct SymmetricEigenvalues {
   SquareMatrix<double> vectors;
 };
 SymmetricEigenvalues symmetric_eigenvalues(const SquareMatrix<double>& matrix);
+/// The same of a matrix that has numbers only on its diagonal and, one fewer, beside it.
+SymmetricEigenvalues tridiagonal_eigenvalues(const std::vector<double>& diagonal,
+                                             const std::vector<double>& beside);
 
 /// The largest magnitude of an eigenvalue.
 double spectral_radius(const SquareMatrix<double>& matrix);

@@ -19,4 +19,4 @@ endif()
 if(NOT _before STREQUAL _source)
   file(WRITE ${PIPEWRIGHT_EMBEDDED} "${_source}")
 endif()
-set_source_files_properties(${PIPEWRIGHT_EMBEDDED} PROPERTIES COMPILE_OPTIONS -O0)  # data, compiled by itself
+set_source_files_properties(${PIPEWRIGHT_EMBEDDED} PROPERTIES COMPILE_OPTIONS -O0 SKIP_PRECOMPILE_HEADERS ON)  # data, compiled by itself

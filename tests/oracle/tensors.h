@@ -3,7 +3,7 @@
 /// parameters.
 #pragma once
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 
 #include <cstddef>
 #include <vector>

@@ -2,7 +2,7 @@
 // The largest eigenvalue of a Hessian, against Hessians that are written out.
 #include <gtest/gtest.h>
 
-#include <Eigen/Eigenvalues>
+#include <Eigen/Core>
 #include <cmath>
 #include <map>
 #include <set>
@@ -23,15 +23,15 @@ namespace {
 
 using Eigen::MatrixXd;
 
-double largest_of(const MatrixXd& symmetric) {
-  return Eigen::SelfAdjointEigenSolver<MatrixXd>(symmetric).eigenvalues().maxCoeff();
-}
-
 at::Tensor tensor_of(const MatrixXd& matrix) {
   at::Tensor tensor = at::empty({matrix.rows(), matrix.cols()}, at::kDouble);
   for (Eigen::Index i = 0; i < matrix.rows(); ++i)
     for (Eigen::Index j = 0; j < matrix.cols(); ++j) tensor[i][j].fill_(matrix(i, j));
   return tensor;
+}
+
+double largest_of(const MatrixXd& symmetric) {
+  return at::linalg_eigvalsh(tensor_of(symmetric)).max().item<double>();
 }
 
 MatrixXd matrix_of_tensor(const at::Tensor& tensor) {

@@ -11,7 +11,7 @@ std::string minor_version(std::string_view version) {
   return std::string(version.substr(0, version.find('.', version.find('.') + 1)));
 }
 
-/// What two versions have to share: "1.0" of "1.0.7", "1.0-rc.2" of "1.0.7-rc.2".
+/// The part of a version that a plugin must share: "1.0" of "1.0.7", "1.0-rc.2" of "1.0.7-rc.2".
 std::string compatible_version(std::string_view version) {
   const std::size_t candidate = version.find('-');
   return concat(minor_version(version), candidate == std::string_view::npos

@@ -27,7 +27,7 @@ std::string shown_character(std::string_view text) {
   return digits.data();
 }
 
-/// What is wrong with the name, to follow "name " in a message; "" if nothing is.
+/// A fault of the name, to follow "name " in a message; "" if it has none.
 std::string fault_of(const std::string& text) {
   if (text.empty()) return "is empty";
   if (text.size() > kLongest) return concat("is ", text.size(), " bytes long");

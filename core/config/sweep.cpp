@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostRuns = 100'000;
 
-/// What one part of a sweep changes in one run: dotted keys and values, in order.
+/// Changes that one part of a sweep makes to one run: dotted keys and values, in order.
 using Changes = std::vector<std::pair<std::string, Value>>;
 
 bool cannot_vary(const std::string& key) {
@@ -171,7 +171,7 @@ std::string run_digest(Value document) {
   return digest(document);
 }
 
-/// As run_digest(), but without the hardware that the run is simulated on, which changes no run.
+/// The digest of a run without the hardware that it is simulated on, which changes no run.
 std::string folder_digest(Value document) {
   std::erase_if(document.fields, [](const auto& field) { return field.first == "hardware"; });
   return run_digest(std::move(document));

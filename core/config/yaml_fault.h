@@ -12,7 +12,7 @@ namespace pipewright {
 /// Explains a message of yaml-cpp; "not YAML: " and the message itself if it is not a known one.
 std::string explained_fault(const std::string& message);
 
-/// What was probably meant, and the place to mend.
+/// The spelling that was probably meant, and the place to mend.
 struct YamlSlip {
   Place place;
   std::string message;

@@ -24,7 +24,7 @@ std::optional<Dynamics> dynamics_of(const Experiment& experiment);
 /// change learning rates. None where the optimizer has no edges.
 std::vector<std::string> rules_beyond_edges(const Experiment& experiment);
 
-/// What is printed beside edges that leave these rules out; empty for none.
+/// A remark to print beside edges that leave these rules out; empty for none.
 std::string edges_remark(const std::vector<std::string>& rules);
 
 /// Why an experiment has no dynamics: "the optimizer lamb is no linear recurrence, …".

@@ -26,7 +26,7 @@ namespace {
 /// How messages on our own bugs begin.
 constexpr std::string_view kOurs = "this is a bug in Pipewright: ";
 
-/// Where an exception comes from.
+/// The origin of an exception.
 struct Origin {
   std::string_view kind;
   std::string name;

@@ -62,7 +62,7 @@ std::vector<std::string> read_fresh(Options& options) {
   return layers;
 }
 
-/// What messages say of a list of registered parts.
+/// The words of messages about a list of registered parts.
 struct ListWords {
   std::string key, what;     ///< of the section
   std::string name_default;  ///< of `name` in `describe`; an entry must give it

@@ -11,7 +11,7 @@ constexpr std::uint32_t kPolynomial = 0x82F63B78;  // 0x1EDC6F41 with its bits i
 constexpr std::uint32_t kMask = 0xA282EAD8;
 constexpr int kRotation = 15;
 
-/// What each value of a byte contributes.
+/// The contribution of each value of a byte.
 constexpr std::array<std::uint32_t, 256> table_of_bytes() {
   std::array<std::uint32_t, 256> table{};
   for (std::uint32_t byte = 0; byte < table.size(); ++byte) {

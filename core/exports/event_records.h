@@ -32,7 +32,7 @@ std::string version_record(double wall_time);
 /// A record of numbers that belong to one step, an epoch or a mini-batch.
 std::string event_record(double wall_time, std::int64_t step, std::span<const TaggedValue> values);
 
-/// What an event says about where its numbers belong.
+/// Where the numbers of an event belong.
 struct EventPlace {
   std::int64_t step = 0;
   std::string tag;  ///< of its first number; "" in the first record of a file

@@ -104,7 +104,7 @@ std::string csv_header(const std::vector<std::string>& keys) {
   return header + ",epoch,step,metric,value\n";
 }
 
-/// What all rows of a run begin with.
+/// The fields with which all rows of a run begin.
 std::string csv_beginning(const ExportedRun& run, const std::vector<std::string>& keys) {
   std::string text =
       concat(csv_text(run.name), ",", csv_text(run.record.label), ",", csv_text(run.record.state));

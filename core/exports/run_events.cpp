@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// When the last session of a run began, in seconds since 1970; 0 if that is not recorded.
+/// The beginning of the last session of a run, in seconds since 1970; 0 if it is not recorded.
 double start_of(const RunRecord& record) {
   const fs::path file = record.folder / "run.json";
   std::error_code none;
@@ -48,7 +48,7 @@ class EpochClock {
     }
   }
 
-  /// When so many epochs were over, of which the last may be a part.
+  /// The time at which so many epochs were over; the last may be a part of one.
   double at(double epochs) const {
     const double last = static_cast<double>(ends_.size() - 1);
     const double position = std::clamp(epochs, 0., last);

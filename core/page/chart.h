@@ -73,8 +73,8 @@ AxisScale y_scale(const Chart& chart);
 std::string x_text(const Chart& chart, double x);
 
 /// The chart as SVG that uses the page's classes for colours, so that it is dark where the page is.
-/// What belongs to a line is in groups with its number in `data-line`, by which the page's script
-/// hides it.
+/// Groups with a line's number in `data-line` hold all that is drawn of it, so that the page's
+/// script can hide it.
 std::string chart_svg(const Chart& chart);
 
 /// A figure: picture, legend and numbers.

@@ -12,7 +12,7 @@
 namespace pipewright {
 namespace {
 
-/// What run.json says of the machine and the program, in words and as its keys.
+/// Facts about the machine and the program, in words and by their keys in run.json.
 constexpr std::array<std::pair<const char*, const char*>, 8> kFacts{
     {{"machine", "machine"},
      {"processor", "processor"},

@@ -24,7 +24,7 @@ std::string drawing(const std::string& svg, const std::string& name) {
                 html_text(name, 200), "\">", svg, "</div>\n");
 }
 
-/// When the mini-batches that are drawn are done, in the slower of both.
+/// The time at which the drawn mini-batches are done, in the slower of both.
 double drawn_until(const Simulation& plan, const MeasuredTrace& trace) {
   const auto shown = std::min<std::size_t>(kDrawnMinibatches, plan.minibatch_ends.size());
   double until = shown == 0 ? plan.makespan : plan.minibatch_ends[shown - 1];

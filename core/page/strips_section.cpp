@@ -125,7 +125,7 @@ Chart quantity_chart(const std::string& run, const std::map<int, std::vector<Pro
   return chart;
 }
 
-/// What tells a run from others: all that varies but its seed, and its label, which may have the
+/// The setting of a run: all that varies but its seed, and its label, which may have the
 /// seed in it. Runs of no sweep have their label alone.
 std::string setting_of(const RunRecord& run) {
   if (run.varied.fields.empty()) return run.label;

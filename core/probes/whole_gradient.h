@@ -24,7 +24,7 @@ class WholeGradient {
   void drained() { open_.clear(); }
 
  private:
-  /// What is known of a mini-batch.
+  /// The facts known of a mini-batch.
   struct Open {
     std::vector<Stage*> stages;       ///< those whose backward has begun; others are null
     std::vector<at::Tensor> weights;  ///< [stage] newest at its backward

@@ -15,7 +15,7 @@
 
 namespace pipewright {
 
-/// What one run has come to.
+/// The results of one run.
 struct ResultRow {
   std::string digest;  ///< of the run's document: the 16 digits at the end of its folder's name
   std::string label;   ///< of its point

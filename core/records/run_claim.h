@@ -19,8 +19,8 @@ struct ClaimTerms {
 /// reads. Throws Error{Data} if the folder cannot be written.
 FolderLock claim(const RunFolder& folder, const ClaimTerms& terms);
 
-/// As RunFolder::state(), but also "missing" if run.json was not written by a run of ours. Throws
-/// only Error{Data}.
+/// The state that RunFolder::state() gives, but also "missing" if run.json was not written by a run
+/// of ours. Throws only Error{Data}.
 std::string recorded_state(const RunFolder& folder);
 
 }  // namespace pipewright

@@ -31,7 +31,7 @@ WatchedSweep look_at(const std::filesystem::path& folder);
 /// "12 done, 1 failed, 2 running (gpipe-2 40 %, xpipe-2)": one line.
 std::string state_text(const WatchedSweep& sweep);
 
-/// What has changed since another look at the same folder, a line for each run.
+/// The changes since another look at the same folder, a line for each run.
 std::vector<std::string> changes_since(const WatchedSweep& before, const WatchedSweep& now);
 
 }  // namespace pipewright

@@ -19,7 +19,7 @@ std::vector<std::string> varied_keys(const std::vector<SweepPoint>& points);
 /// The point's value of a varied key, or of the file itself where the point does not vary it.
 Value value_of(const SweepPoint& point, const std::string& key);
 
-/// What is compared: the point's label, else its scheme.
+/// The name under which the point is compared with others: its label, else its scheme.
 std::string candidate_of(const SweepPoint& point);
 
 }  // namespace pipewright

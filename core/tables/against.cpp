@@ -16,7 +16,7 @@ namespace {
 
 using Names = std::vector<std::vector<std::string>>;  ///< of each row or column, its keys' values
 
-/// What cells are compared with: those that have this value of a key.
+/// The cells to compare with: they have this value of a key.
 struct Reference {
   bool of_columns = false;  ///< the key divides the columns
   std::size_t key = 0;      ///< its index

@@ -41,7 +41,7 @@ bool has(const std::vector<TableKey>& keys, const std::string& name) {
   return std::ranges::find(keys, name, &TableKey::name) != keys.end();
 }
 
-/// What stands across: the number of workers where that alone tells stages and replicas apart.
+/// The keys of columns: the number of workers where that alone tells stages and replicas apart.
 std::string across_of(const Groups& groups, const std::vector<TableKey>& taken) {
   if (has(taken, kStages) || has(taken, kWorkers)) return {};
   if (groups.differ_in(kReplicas) && groups.differ_in(kWorkers)) {

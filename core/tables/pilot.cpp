@@ -61,7 +61,7 @@ std::string points_text(double value, const std::string& metric) {
   return concat(std::string_view(digits.data()), is_share(metric) ? " points" : "");
 }
 
-/// What so many pairs with the pilot's deviation can show.
+/// A sentence on the effects that so many pairs with the pilot's deviation can show.
 std::string deviation_line(const ClaimTest& test, std::size_t pairs, std::size_t comparisons) {
   if (!test.paired) return test.compared ? "the pilot has no three pairs of equal seeds" : test.why;
   const auto found = [&](double level) {

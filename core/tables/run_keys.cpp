@@ -83,7 +83,8 @@ std::string named_by(const TableKey& key, const char* what) {
   return key.place.file.starts_with("--") ? std::string() : concat(std::string_view(what), ": ");
 }
 
-/// As check_metric() for what a probe measures. It is not judged before a run has columns.
+/// Does what check_metric() does for a probe's metric, which is not judged before a run has
+/// columns.
 void check_probe_metric(const TableKey& metric, const char* what,
                         const std::vector<RunRecord>& runs, Problems& problems) {
   const auto add = [&](const std::string& message) {

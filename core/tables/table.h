@@ -73,7 +73,7 @@ std::vector<RunRecord> runs_beside(const Table& table, const std::vector<TableKe
 std::string table_caption(const Table& table, const TableSpec& spec, std::size_t runs,
                           const BestChoice* choice);
 
-/// What stands above the sentences of Table::choices.
+/// The heading above the sentences of Table::choices.
 std::string choices_heading(const Table& table);
 
 /// A remark on cells whose runs differ in more than their seed ("Cells mix optimizer.lr: …"), or

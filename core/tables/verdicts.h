@@ -24,7 +24,7 @@ enum class Outcome : std::uint8_t {
   NotShown  ///< anything else; also where runs of a comparison are not done, or fewer than three
 };
 
-/// What one condition of a claim found. Numbers are in the metric's own unit (accuracies are
+/// The findings on one condition of a claim. Numbers are in the metric's own unit (accuracies are
 /// shares); kNoNumber stands for one that is not known.
 struct ClaimTest {
   std::string kind;    ///< the condition: less, close, diverges …, or against of compare_groups()

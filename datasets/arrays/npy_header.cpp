@@ -135,7 +135,7 @@ class Dictionary {
   std::string where_;
 };
 
-/// What is wrong with a type that is not read, and what to do.
+/// A message about a type that is not read: the fault, and what to do.
 std::string refusal_of(const std::string& descr) {
   const std::string shown = concat("the array has the type '", printable(descr), "'");
   const char kind = descr.size() > 1 ? descr[1] : ' ';

@@ -61,8 +61,8 @@ std::string names_text(const std::string& part, Names names) {
   return concat(join(all, ", "), " and ", last);
 }
 
-/// As find(); throws if there is none. Python's keywords cannot be called train.x, so arrays of
-/// numpy.savez may be called x_train.
+/// Finds an array as find() does, and throws if there is none. Python's keywords cannot be called
+/// train.x, so arrays of numpy.savez may be called x_train.
 const NamedArray& named_array(const NamedArrays& arrays, const std::string& part,
                               const std::string& what, const Names& inputs,
                               const std::filesystem::path& path) {

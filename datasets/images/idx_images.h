@@ -10,7 +10,7 @@
 
 namespace pipewright {
 
-/// What distinguishes one such data set from the others.
+/// The properties in which such data sets differ.
 struct IdxPublication {
   std::string dataset;     ///< registered name; sources.h has its files
   std::string title;       ///< "Fashion-MNIST"

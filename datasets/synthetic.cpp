@@ -129,10 +129,13 @@ class Synthetic final : public Dataset {
   std::int64_t vocabulary() const override { return vocabulary_; }
   Task task() const override { return task_; }
 
+  void prepare() const override {
+    if (vocabulary_ == 0) std::call_once(samples_made_, [this] { make_samples(); });
+  }
   Batch batch(Split split, std::span<const std::int64_t> indices,
               const RandomStream*) const override {
     if (vocabulary_ > 0) return token_batch(static_cast<std::size_t>(split), indices);
-    std::call_once(samples_made_, [this] { make_samples(); });
+    prepare();
     const Samples& from = splits_[static_cast<std::size_t>(split)];
     std::vector<std::int64_t> shape = shape_;
     shape.insert(shape.begin(), static_cast<std::int64_t>(indices.size()));

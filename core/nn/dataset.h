@@ -80,6 +80,9 @@ class Dataset {
   virtual bool sorted_by_class() const { return false; }
   /// Number of tokens without padding; `loader.bucket` groups samples of similar length by it.
   virtual std::int64_t length(Split, std::int64_t /*index*/) const { return 0; }
+  /// Makes now what batch() would otherwise make at its first call. A training calls it before its
+  /// clock starts.
+  virtual void prepare() const {}
   /// Returns the samples with these indices, in that order. Without `augmentation` (evaluation)
   /// they are not augmented; otherwise sample j of the batch draws from elements [j·2^20,
   /// (j+1)·2^20) of that stream.

@@ -111,9 +111,7 @@ void Measurements::watch_edges(Progress* progress) {
   const bool preconditioned = e.optimizer->linear()->preconditioned;
   for (const ProbeRow& row : whole_)
     if (row.stage >= 0 && row.quantity == (preconditioned ? "preconditioned" : "largest"))
-      edges_->measured(row.stage, row.value,
-                       e.learning_rate(row.minibatch, plan_.minibatches, e.train.epochs),
-                       row.minibatch + 1);
+      edges_->measured(row.stage, row.value, plan_.learning_rate(row.minibatch), row.minibatch + 1);
   for (std::string warning = edges_->warning(); !warning.empty(); warning = edges_->warning())
     if (progress != nullptr) progress->line(warning);
 }

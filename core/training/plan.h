@@ -27,6 +27,11 @@ struct Plan {
   std::vector<int> auxiliary;
   std::vector<at::Device> devices;  ///< device of each worker
 
+  /// The learning rate of a mini-batch of the training, as Experiment::learning_rate() has it.
+  double learning_rate(std::int64_t step) const {
+    return experiment->learning_rate(step, minibatches, experiment->train.epochs);
+  }
+
   // assembly.cpp has what makes loaders, stages, edges and exchanges of a plan.
 
   /// Loader of the epochs [first_epoch, first_epoch + count), from mini-batch `first_minibatch` of

@@ -5,7 +5,6 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "core/base/error.h"
@@ -15,25 +14,13 @@
 #include "core/tensor_files/safetensors.h"
 #include "core/tensors/torch.h"
 #include "core/training/checkpoint.h"
+#include "core/training/evaluation.h"
 #include "core/training/gathered.h"
 #include "core/training/replica_check.h"
 #include "core/training/step_log.h"
-#include "core/training/translation.h"
 
 namespace pipewright {
 namespace {
-
-/// Mean loss of mini-batches, weighted by their samples.
-template <class LossOf>
-double mean_loss(int minibatches, const LossOf& loss_of, const EpochOrder& order) {
-  double sum = 0, samples = 0;
-  for (int m = 0; m < minibatches; ++m) {
-    const auto size = static_cast<double>(order.size_of(m));
-    sum += loss_of(static_cast<std::size_t>(m)) * size;
-    samples += size;
-  }
-  return sum / samples;
-}
 
 /// Worker of a stage, for traffic.csv. The worker of a stage that only an earlier layout had is
 /// unknown; its own number is used.
@@ -119,8 +106,7 @@ void Trainer::train() {
     begin_checkpoints(folder_->checkpoints(), plan_, team_);
   begin_logs();
   measurements_.try_out(done(), progress_);
-  const std::array<std::int64_t, 1> any{0};  // generates synthetic data before the clock starts
-  static_cast<void>(plan_.dataset->batch(Split::Train, any, nullptr));
+  plan_.dataset->prepare();
   try {
     while (done() < drains.minibatches) train_to(drains.next(done()));
   } catch (const Error& error) {
@@ -136,7 +122,7 @@ void Trainer::train() {
   if (events_) events_->sync();
   remove_logs();
   if (!plan_.experiment->output.weights) return;
-  const TensorFile weights = latest_weights();
+  const TensorFile weights = gathered_weights(plan_, team_, stages_);
   if (team_.first()) write_safetensors(folder_->final_weights(), weights);
 }
 
@@ -155,43 +141,41 @@ void Trainer::tell_skipped() {
                            "not finite (dynamic loss scaling)"));
 }
 
-TensorFile Trainer::latest_weights() {
-  return gathered_weights(plan_, team_, stages_);
+/// What all executions of this training have in common.
+RunRequest Trainer::request(Batches& batches) const {
+  const PipelineOptions& p = plan_.experiment->pipeline;
+  return {.batches = batches,
+          .lr = nullptr,
+          .execution = p.execution,
+          .threads = p.threads,
+          .timeout = p.timeout,
+          .on_minibatch = nullptr,
+          .stop = stop_,
+          .team = &team_,
+          .log = log_,
+          .edges = edges_.empty() ? nullptr : &edges_};
 }
 
 RunResult Trainer::run(const Program& program, std::int64_t first) {
   const Experiment& e = *plan_.experiment;
-  const int count = program.minibatches(), per_epoch = plan_.minibatches;
+  const int per_epoch = plan_.minibatches;
   const auto epoch = static_cast<int>(first / per_epoch);
-  const auto last_epoch = static_cast<int>((first + count - 1) / per_epoch);
+  const auto last_epoch = static_cast<int>((first + program.minibatches() - 1) / per_epoch);
   const auto skipped = static_cast<int>(first % per_epoch);
   Loader loader = plan_.training_loader(epoch, last_epoch + 1 - epoch, skipped);
-  return execute(program, stages_,
-                 {.batches = loader,
-                  .lr =
-                      [&](int minibatch) {
-                        return e.learning_rate(first + minibatch, per_epoch, e.train.epochs);
-                      },
-                  .seed = e.train.seed,
-                  .first_epoch = epoch,
-                  .first_minibatch = skipped,
-                  .minibatches_per_epoch = per_epoch,
-                  .sum_gradients = e.train.sum_gradients,
-                  .execution = e.pipeline.execution,
-                  .threads = e.pipeline.threads,
-                  .timeout = e.pipeline.timeout,
-                  .on_minibatch =
-                      [&](int) {
-                        if (progress_ != nullptr) progress_->step();
-                      },
-                  .on_loss = loss_recorder(first),
-                  .stop = stop_,
-                  .trace = e.output.trace ? &trace_ : nullptr,
-                  .team = &team_,
-                  .log = log_,
-                  .edges = edges_.empty() ? nullptr : &edges_,
-                  .exchanges = exchanges_.empty() ? nullptr : &exchanges_,
-                  .observer = measurements_.begin(first)});
+  RunRequest segment = request(loader);
+  segment.lr = [&](int minibatch) { return plan_.learning_rate(first + minibatch); };
+  segment.seed = e.train.seed;
+  segment.first_epoch = epoch;
+  segment.first_minibatch = skipped;
+  segment.minibatches_per_epoch = per_epoch;
+  segment.sum_gradients = e.train.sum_gradients;
+  if (progress_ != nullptr) segment.on_minibatch = [this](int) { progress_->step(); };
+  segment.on_loss = loss_recorder(first);
+  segment.trace = e.output.trace ? &trace_ : nullptr;
+  segment.exchanges = exchanges_.empty() ? nullptr : &exchanges_;
+  segment.observer = measurements_.begin(first);
+  return execute(program, stages_, segment);
 }
 
 /// Trains one segment, from an empty pipeline to an empty pipeline.
@@ -228,11 +212,10 @@ void Trainer::finish_epoch() {
   const EpochOrder order{plan_.train, e.loader.batch_size, e.loader.drop_last};
   const std::int64_t first = std::ssize(state_.epochs) * std::int64_t{plan_.minibatches};
   EpochRow row{.epoch = static_cast<int>(std::ssize(state_.epochs)),
-               .train_loss = mean_loss(
-                   plan_.minibatches, [&](std::size_t m) { return state_.open_losses[m]; }, order),
+               .train_loss = mean_loss(state_.open_losses, order),
                .test_loss = kNoNumber,
                .test_accuracy = kNoNumber,
-               .lr = e.learning_rate(first, plan_.minibatches, e.train.epochs),
+               .lr = plan_.learning_rate(first),
                .seconds = std::exchange(state_.open_seconds, 0)};
   state_.open_losses.clear();
   std::int64_t samples = 0;
@@ -240,48 +223,12 @@ void Trainer::finish_epoch() {
   row.samples_per_second = static_cast<double>(samples) / row.seconds;
   const bool due = e.train.drain_each_epoch && (row.epoch + 1) % e.train.evaluate_every == 0;
   row.metrics.assign(e.metrics.size() - 1, kNoNumber);
-  if (due || row.epoch + 1 == e.train.epochs) evaluate(row);
+  if (due || row.epoch + 1 == e.train.epochs)
+    evaluate(
+        plan_, stages_, [this](Batches& batches) { return request(batches); }, row);
   state_.epochs.push_back(row);
   if (events_) events_->epoch(row, own_metrics());
   if (progress_ != nullptr) progress_->epoch(row, e.train.epochs, own_metrics());
-}
-
-void Trainer::evaluate(EpochRow& row) {
-  if (plan_.test.empty()) return;
-  std::vector<const Metric*> metrics;
-  for (const auto& metric : plan_.experiment->metrics)
-    if (metric) metrics.push_back(metric.get());
-  Loader loader = plan_.evaluation_loader();
-  const RunResult result = execute(plan_.evaluation, stages_,
-                                   {.batches = loader,
-                                    .lr = [](int) { return 0.0; },
-                                    .first_epoch = row.epoch,
-                                    .minibatches_per_epoch = loader.minibatches(),
-                                    .execution = plan_.experiment->pipeline.execution,
-                                    .threads = plan_.experiment->pipeline.threads,
-                                    .timeout = plan_.experiment->pipeline.timeout,
-                                    .stop = stop_,
-                                    .metrics = metrics,
-                                    .team = &team_,
-                                    .log = log_,
-                                    .edges = edges_.empty() ? nullptr : &edges_});
-  const EpochOrder order{plan_.test, plan_.experiment->loader.batch_size, false};
-  row.test_loss = mean_loss(
-      loader.minibatches(), [&](std::size_t m) { return result.losses[m][0]; }, order);
-  row.test_accuracy = result.metrics.front();
-  row.metrics.clear();
-  auto measured = result.metrics.begin() + 1;
-  for (auto metric = plan_.experiment->metrics.begin() + 1;
-       metric != plan_.experiment->metrics.end(); ++metric)
-    row.metrics.push_back(*metric ? *measured++ : bleu());
-}
-
-/// BLEU of the test samples, computed by process 0 and sent to all.
-double Trainer::bleu() {
-  const TensorFile weights = latest_weights();
-  double score = team_.first() ? translation_bleu(plan_, weights, stop_) : 0;
-  team_.sum({&score, 1});
-  return score;
 }
 
 /// Throws Error{NotFinite}, with the position in the training, if a weight is not finite after a

@@ -54,18 +54,16 @@ class Trainer {
 
  private:
   void train_to(std::int64_t end);
+  RunRequest request(Batches& batches) const;
   RunResult run(const Program& program, std::int64_t first);
   void begin_logs();
   void keep_losses(const std::vector<std::vector<double>>& losses, std::int64_t first);
   void finish_epoch();
-  void evaluate(EpochRow& row);
-  double bleu();
   void check_weights() const;
   void save();
   void tell_skipped();
   void write_tables(Syncs syncs) const;
   void remove_logs();
-  TensorFile latest_weights();
   bool keeps_steps() const;
   bool tells_losses() const;
   std::function<void(int, double)> loss_recorder(std::int64_t first);

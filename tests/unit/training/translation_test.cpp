@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Beam search against a plain one that reads every prefix again, one sentence at a time; and BLEU
 // as a column of a training.
-#include "core/training/translation.h"
+#include "core/training/evaluation.h"
 
 #include <gtest/gtest.h>
 

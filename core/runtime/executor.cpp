@@ -282,14 +282,10 @@ class Interpreter {
       messages_.send(instruction, std::move(outputs));
       return;
     }
-    const at::Tensor targets = request_.batches.targets(action.minibatch, share, stage.device());
-    if (program_.schedule.shape.training) {
-      record(instruction,
-             stage.final_loss(passes_.id(action), targets, whole_targets(action, share, stage)),
-             worker);
-      return;
-    }
-    record(instruction, stage.loss_of(outputs, targets), worker, metric_sums(outputs[0], targets));
+    if (program_.schedule.shape.training)
+      return record(instruction, final_loss(action, share, stage), worker);
+    const at::Tensor wanted = targets(action, share, stage);
+    record(instruction, stage.loss_of(outputs, wanted), worker, metric_sums(outputs[0], wanted));
   }
 
   /// What a forward keeps that is moved to the host.
@@ -317,16 +313,18 @@ class Interpreter {
     const Share share = passes_.share(action);
     use(instruction, stage);
     stage.recompute(passes_.id(action), passes_.pass(action, share));
-    if (action.stage == program_.schedule.shape.stages - 1)
-      stage.final_loss(passes_.id(action),
-                       request_.batches.targets(action.minibatch, share, stage.device()),
-                       whole_targets(action, share, stage));
+    if (action.stage == program_.schedule.shape.stages - 1) final_loss(action, share, stage);
   }
 
-  /// The targets of the whole sequences, of which the pass has a slice; undefined without slices.
-  at::Tensor whole_targets(const Action& action, const Share& share, const Stage& stage) const {
-    if (share.slices == 1) return {};
-    return request_.batches.targets(action.minibatch, share.whole(), stage.device());
+  at::Tensor targets(const Action& action, const Share& share, const Stage& stage) const {
+    return request_.batches.targets(action.minibatch, share, stage.device());
+  }
+
+  /// The loss of a kept forward. A slice's is its part of the loss of the whole sequences.
+  at::Tensor final_loss(const Action& action, const Share& share, Stage& stage) const {
+    const bool sliced = share.slices > 1;
+    return stage.final_loss(passes_.id(action), targets(action, share, stage),
+                            sliced ? targets(action, share.whole(), stage) : at::Tensor());
   }
 
   std::optional<LateValue> metric_sums(const at::Tensor& output, const at::Tensor& target) const {
@@ -339,10 +337,10 @@ class Interpreter {
   void head(const Instruction& instruction, Stage& stage, int worker) {
     const Action& action = instruction.action;
     const Share share = passes_.share(action);
-    const at::Tensor targets = request_.batches.targets(action.minibatch, share, stage.device());
     use(instruction, stage);
-    const at::Tensor loss = stage.head(passes_.id(action), targets, passes_.pass(action, share),
-                                       passes_.loss_factor(share), instruction.input_gradient);
+    const at::Tensor loss =
+        stage.head(passes_.id(action), targets(action, share, stage), passes_.pass(action, share),
+                   passes_.loss_factor(share), instruction.input_gradient);
     record(instruction, loss, worker);
   }
 
@@ -378,9 +376,7 @@ class Interpreter {
                      const Stage::BackwardRequest& request) {
     const Action& action = instruction.action;
     const Share share = passes_.share(action);
-    const auto target = [&] {
-      return request_.batches.targets(action.minibatch, share, stage.device());
-    };
+    const auto target = [&] { return targets(action, share, stage); };
     request_.observer->backward({.instruction = instruction,
                                  .stage = stage,
                                  .id = passes_.id(action),
@@ -389,9 +385,9 @@ class Interpreter {
                                  .target = target});
   }
 
-  /// Updates a stage or, where a gradient rule needs the gradients of all stages, gives the others
-  /// its part and leaves the rest to the stage's next action: by then all parts are given, because
-  /// every worker has its updates before its next mini-batch.
+  /// Updates a stage. Where a gradient rule is over the whole model, it only publishes the squared
+  /// norm of this stage's gradients. The update ends before the stage's next action: every worker
+  /// has its updates before its next mini-batch, so all norms are known by then.
   void begin_update(const Instruction& instruction, Stage& stage, int worker) {
     stage.delay_gradients();
     if (!stage.ruled_over_model()) return update(instruction, stage, worker, {});
@@ -417,13 +413,9 @@ class Interpreter {
   void update(const Instruction& instruction, Stage& stage, int worker,
               std::optional<double> model_square) {
     const Action& action = instruction.action;
-    const WeightKey& key = instruction.weights.key;
-    std::optional<Stage::Ahead> ahead;
-    if (instruction.weights.makes)
-      ahead = {key, program_.schedule.rules[as_size(key.rule)], prediction_lr(instruction),
-               prediction_rates(instruction)};
     if (request_.observer != nullptr) request_.observer->updates(instruction, stage);
-    stage.update(instruction.weights.in_place, request_.lr(action.minibatch) * action.scale, ahead,
+    stage.update(instruction.weights.in_place, request_.lr(action.minibatch) * action.scale,
+                 prediction(instruction),
                  {.read = instruction.weights.read,
                   .model_square = model_square,
                   .staleness = instruction.weights.staleness});
@@ -441,26 +433,24 @@ class Interpreter {
   }
 
   void use(const Instruction& instruction, Stage& stage) {
-    stage.use(instruction.weights, program_.schedule.rules,
-              instruction.weights.makes ? prediction_lr(instruction) : 0,
-              prediction_rates(instruction));
+    stage.use(instruction.weights.key, prediction(instruction));
     const Action& action = instruction.action;
     if (stage.has_noise())
       stage.install(instruction.weights.key, passes_.pass(action, passes_.share(action)));
     if (request_.observer != nullptr) request_.observer->began(instruction, stage);
   }
 
-  /// Learning rate that predictions use.
-  double prediction_lr(const Instruction& instruction) const {
-    return request_.lr(instruction.update_minibatch) * instruction.update_scale;
-  }
-
-  /// Those of the updates that a prediction's steps stand for, if its rule asks for them.
-  std::vector<double> prediction_rates(const Instruction& instruction) const {
-    std::vector<double> rates;
-    for (int step = 0; step < instruction.updates_ahead; ++step)
-      rates.push_back(request_.lr(instruction.update_minibatch + step) * instruction.update_scale);
-    return rates;
+  /// The prediction that the instruction makes, with the rates of the updates that its steps stand
+  /// for, if its rule asks for them.
+  std::optional<Stage::Ahead> prediction(const Instruction& instruction) const {
+    if (!instruction.weights.makes) return {};
+    const auto rate = [&](int step) {
+      return request_.lr(instruction.update_minibatch + step) * instruction.update_scale;
+    };
+    const WeightKey& key = instruction.weights.key;
+    Stage::Ahead ahead{key, program_.schedule.rules[as_size(key.rule)], rate(0)};
+    for (int step = 0; step < instruction.updates_ahead; ++step) ahead.rates.push_back(rate(step));
+    return ahead;
   }
 
   void record(const Instruction& instruction, const at::Tensor& loss, int worker,

@@ -180,13 +180,9 @@ std::vector<std::pair<std::string, at::Tensor>> Stage::named_state() const {
   return all;
 }
 
-void Stage::use(const ActionWeights& weights, const std::vector<PredictionRule>& rules, double lr,
-                std::vector<double> rates) {
-  if (weights.makes) {
-    const PredictionRule& rule = rules[static_cast<std::size_t>(weights.key.rule)];
-    make({weights.key, rule, lr, std::move(rates)});
-  }
-  weights_.install(weights.key);
+void Stage::use(const WeightKey& key, const std::optional<Ahead>& ahead) {
+  if (ahead) make(*ahead);
+  weights_.install(key);
 }
 
 void Stage::install(const WeightKey& key, const Pass& pass) {

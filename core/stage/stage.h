@@ -111,10 +111,15 @@ class Stage {
   /// A tensor that restore_waiting() should have been given and was not; "": none.
   std::string missing_waiting() const;
 
-  /// Installs the weights that a pass computes with; predicts them first if `weights.makes`, with
-  /// the learning rate `lr`, or `rates` if there are any.
-  void use(const ActionWeights& weights, const std::vector<PredictionRule>& rules, double lr,
-           std::vector<double> rates = {});
+  /// A prediction, with the learning rate `lr`, from the version that an update makes.
+  struct Ahead {
+    WeightKey key;
+    PredictionRule rule;
+    double lr = 0;
+    std::vector<double> rates = {};  ///< Prediction::rates
+  };
+  /// Installs the weights that a pass computes with; makes that prediction first, if there is one.
+  void use(const WeightKey& key, const std::optional<Ahead>& ahead = {});
   /// Installs that version with the noise of `pass`, which all passes of its micro-batch have.
   /// Without `weight_noise`, and outside of a training, it installs the version itself.
   void install(const WeightKey& key, const Pass& pass);
@@ -165,13 +170,6 @@ class Stage {
   /// applies, and must be called before it; in float16 it waits for the device, and discards
   /// gradients that are not finite, as update() does otherwise. Without it does nothing.
   void delay_gradients();
-  /// A prediction, with the learning rate `lr`, from the version that an update makes.
-  struct Ahead {
-    WeightKey key;
-    PredictionRule rule;
-    double lr = 0;
-    std::vector<double> rates = {};  ///< Prediction::rates
-  };
   /// Applies the accumulated gradients to the latest version and clears them. With `ahead` it also
   /// makes that prediction, in the same pass over memory where the rule allows, so that use() need
   /// not. In float16 it waits for the device, and if a gradient since the last update is not

@@ -85,8 +85,13 @@ class Trial {
   int id(const Action& action) const {
     return action.minibatch * program_.schedule.shape.microbatches + action.microbatch;
   }
+  std::optional<Stage::Ahead> prediction(const Instruction& instruction) const {
+    const WeightKey& key = instruction.weights.key;
+    if (!instruction.weights.makes) return {};
+    return Stage::Ahead{key, program_.schedule.rules[as_size(key.rule)], 0};
+  }
   void use(const Instruction& instruction) {
-    stage_.use(instruction.weights, program_.schedule.rules, 0);
+    stage_.use(instruction.weights.key, prediction(instruction));
   }
 
   void forward(const Instruction& instruction, const Tensors& inputs, const at::Tensor& targets) {
@@ -127,10 +132,7 @@ class Trial {
   }
 
   void update(const Instruction& instruction) {
-    std::optional<Stage::Ahead> ahead;
-    const WeightKey& key = instruction.weights.key;
-    if (instruction.weights.makes) ahead = {key, program_.schedule.rules[as_size(key.rule)], 0};
-    stage_.update(instruction.weights.in_place, 0, ahead);
+    stage_.update(instruction.weights.in_place, 0, prediction(instruction));
   }
 
   const Program& program_;

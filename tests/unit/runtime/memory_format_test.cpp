@@ -245,7 +245,7 @@ TEST(MemoryFormat, NeedsNoCopyOfAWeightOrItsGradientInAStep) {
         const at::Tensor targets = loader.targets(0, share, at::kCPU);
         const Stages stages = laboratory.plan().stages();
         Stage& stage = *stages[0];
-        stage.use({.key = {0, 0, 0}}, {}, 0);
+        stage.use({0, 0, 0});
         const CopiesOf weights(convolutions_of(stage));
         stage.forward(0, inputs, {}, false);
         stage.final_loss(0, targets);
@@ -292,10 +292,9 @@ TEST(MemoryFormat, ComputesBackwardsWithTheWeightsThatAreInstalled) {
       const auto gradients = [&](bool updated, int backward_version) {
         const Stages stages = laboratory.plan().stages();
         Stage& stage = *stages[0];
-        const std::vector<PredictionRule> rules{{}};
         const at::Tensor targets = loader.targets(0, share, at::kCPU);
         const auto forward = [&](int id) {
-          stage.use({.key = {0, 0, 0}}, rules, 0);
+          stage.use({0, 0, 0});
           stage.forward(id, loader.inputs(0, share, at::kCPU), {}, false);
           stage.final_loss(id, targets);
         };
@@ -305,7 +304,7 @@ TEST(MemoryFormat, ComputesBackwardsWithTheWeightsThatAreInstalled) {
           stage.backward(1, {.own_loss = true});
           stage.update(/*in_place=*/false, /*lr=*/0.5);
         }
-        stage.use({.key = {backward_version, 0, 0}}, rules, 0);
+        stage.use({backward_version, 0, 0});
         stage.backward(0, {.own_loss = true});
         return stage.gradients();
       };

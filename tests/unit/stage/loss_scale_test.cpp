@@ -93,7 +93,7 @@ class ScaledStage : public StageTest {
 
   /// A forward and a backward of which every output gradient is `gradient`.
   void pass(Stage& s, const WeightKey& key, double gradient, std::int64_t outputs = 5) {
-    s.use({.key = key}, rules_, 0.1);
+    s.use(key);
     s.forward(0, {x_.to(at::kHalf)}, {}, true);
     s.backward(
         0, {.gradients = {at::full({4, outputs}, gradient, at::kHalf)}, .input_gradient = true});
@@ -149,7 +149,7 @@ TEST_F(ScaledStage, SkipsAnUpdateWhoseGradientsAreNotFinite) {
       std::vector<at::Tensor> slots;
       for (const at::Tensor& slot : s.optimizer_state().slots) slots.push_back(slot.clone());
       pass(s, {1, 0, 0}, std::numeric_limits<double>::infinity());
-      s.update(in_place, 0.1, Stage::Ahead{{2, 1, 0}, rules_[0], 0.1});
+      s.update(in_place, 0.1, Stage::Ahead{{2, 1, 0}, rule_, 0.1});
       EXPECT_EQ(s.loss_scale()->scale, 32768) << what;
       EXPECT_EQ(s.updates(), 2) << what;
       EXPECT_EQ(s.optimizer_state().steps, 1) << what;
@@ -182,7 +182,7 @@ TEST_F(ScaledStage, SkipsAnUpdateWhoseInputGradientsAreNotFinite) {
 /// The weights' part of a backward may run after an update that has changed the scale.
 TEST_F(ScaledStage, DividesByTheScaleThatAGradientWasComputedAt) {
   Stage s = stage({linear(3, 5)}, *optimizer_, *loss_);
-  s.use({.key = {0, 0, 0}}, rules_, 0.1);
+  s.use({0, 0, 0});
   s.forward(0, {x_.to(at::kHalf)}, {}, true);
   s.backward(
       0, {.gradients = {at::full({4, 5}, 512, at::kHalf)}, .input_gradient = true, .half_of = 0});

@@ -79,16 +79,16 @@ TEST_F(MixedStage, MakesACopyOfEveryVersionAndPrediction) {
                  .drift_decay = drift ? std::optional(0.5) : std::nullopt},
                 1);
         const std::string what = concat(name, options, in_place ? " in place" : "");
-        const std::vector<PredictionRule> rules{{.kind = kind, .decay = 0.5}};
+        const PredictionRule rule{.kind = kind, .decay = 0.5};
         expect_leaves_of(s, {0, 0, 0}, what);
         for (int version = 1; version < 4; ++version) {
-          s.use({.key = {version - 1, 0, 0}}, rules, 0.1);
+          s.use({version - 1, 0, 0});
           s.forward(0, {images()}, {}, false);
           s.backward(0, {.gradients = {at::ones({4, 37}, at::kBFloat16)}});
-          const Stage::Ahead ahead{{version, 2, 0}, rules[0], 0.1};
+          const Stage::Ahead ahead{{version, 2, 0}, rule, 0.1};
           s.update(in_place, 0.1, version == 1 ? std::nullopt : std::optional(ahead));
           expect_leaves_of(s, {version, 0, 0}, what);
-          if (version == 1) s.use({.key = {version, 2, 0}, .makes = true}, rules, 0.1);
+          if (version == 1) s.use(ahead.key, ahead);
           expect_leaves_of(s, {version, 2, 0}, what + " predicted");
           const bool begins = name == "soap" && version == 1;  // SOAP's first update moves nothing
           EXPECT_EQ(at::equal(s.weights().version({version, 2, 0}), s.weights().latest()), begins);
@@ -116,7 +116,7 @@ TEST_F(MixedStage, MakesCopiesOfWeightsThatARuleHasCorrected) {
                 1);
         const std::string what = concat(name, options, in_place ? " in place" : "");
         for (int version = 1; version < 4; ++version) {
-          s.use({.key = {version - 1, 0, 0}}, rules_, 0.1);
+          s.use({version - 1, 0, 0});
           s.forward(0, {images()}, {}, false);
           s.backward(0, {.gradients = {at::ones({4, 37}, at::kBFloat16)}});
           const WeightKey ahead{version, 2, 0};
@@ -144,7 +144,7 @@ TEST_F(MixedStage, ComputesWithWeightsThatWereLoaded) {
 TEST_F(MixedStage, AddsGradientsInTheWideFormat) {
   Stage s = stage(layers(), *optimizer_, *loss_);
   const auto gradients_of = [&](std::uint64_t seed, double scale) {
-    s.use(latest(s), rules_, 0);
+    s.use({0, 0, 0});
     s.forward(0, {images()}, {}, false);
     const at::Tensor of_output = random({4, 37}, seed).to(at::kBFloat16);
     s.backward(0, {.gradients = {of_output}, .scale = scale});
@@ -174,7 +174,7 @@ TEST_F(MixedStage, AddsGradientsInTheWideFormat) {
 
 TEST_F(MixedStage, WidensGradientsForSums) {
   Stage s = stage(layers(), *optimizer_, *loss_);
-  s.use(latest(s), rules_, 0);
+  s.use({0, 0, 0});
   s.forward(0, {images()}, {}, false);
   s.backward(0, {.gradients = {at::ones({4, 37}, at::kBFloat16)}});
   const std::vector<at::Tensor> before = s.gradients();
@@ -221,7 +221,7 @@ TEST_F(MixedStage, GivesLossesAndLastOutputsInTheWideFormat) {
            .optimizer = optimizer_.get(),
            .loss = loss_.get()},
           1);
-  s.use(latest(s), rules_, 0);
+  s.use({0, 0, 0});
   const at::Tensor x = x_.to(at::kBFloat16);
   EXPECT_EQ(s.forward(0, {x}, {.training = false}, false)[0].scalar_type(), at::kFloat);
   s.forward(0, {x}, {}, true);

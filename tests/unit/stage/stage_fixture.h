@@ -60,8 +60,6 @@ class StageTest : public testing::Test {
     return {};
   }
 
-  static ActionWeights latest(const Stage&, int version = 0) { return {.key = {version, 0, 0}}; }
-
   std::unique_ptr<Optimizer> optimizer_ = make_optimizer("sgd", "{momentum: 0.9}");
   std::unique_ptr<Loss> loss_ = [] {
     Problems problems;
@@ -69,7 +67,7 @@ class StageTest : public testing::Test {
     return Registry<Loss>::instance().find("cross_entropy")->make(options);
   }();
   at::Tensor x_ = random({4, 3}, 1), y_ = at::tensor({0, 1, 0, 1}, at::kLong);
-  std::vector<PredictionRule> rules_{{}};
+  PredictionRule rule_;
 };
 
 }  // namespace pipewright::test

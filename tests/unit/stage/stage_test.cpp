@@ -152,7 +152,7 @@ TEST_F(StageState, SharesNoBufferBetweenReplicasAndVersionsNone) {
   EXPECT_EQ(value(two, "1.running_mean").abs().max().item<double>(), 0);
   one.backward(0, {.gradients = {random({4, 3}, 2)}});
   one.update(false, 0.1);
-  one.use(latest(one, 0), rules_, 0);
+  one.use({0, 0, 0});
   EXPECT_TRUE(at::equal(value(one, "1.running_mean"), mean))
       << "an older version has the same ones";
 }
@@ -181,9 +181,9 @@ TEST_F(StageState, ComputesWithTheVersionThatIsAskedFor) {
   s.forward(0, {x_.clone()}, {}, false);
   s.backward(0, {.gradients = {random({4, 2}, 2)}});
   s.update(false, 0.1);
-  s.use(latest(s, 1), rules_, 0);
+  s.use({1, 0, 0});
   EXPECT_FALSE(at::equal(s.forward(1, {x_.clone()}, {.training = false}, false)[0], old));
-  s.use(latest(s, 0), rules_, 0);
+  s.use({0, 0, 0});
   EXPECT_TRUE(at::equal(s.forward(2, {x_.clone()}, {.training = false}, false)[0], old));
 }
 
@@ -194,11 +194,9 @@ TEST_F(StageState, IsTheSameWhereAnUpdatePredictsForThePassAfterIt) {
       s.forward(version, {x_.clone()}, {}, false);
       s.backward(version, {.gradients = {random({4, 2}, 2)}});
       const WeightKey key{version + 1, 3, 0};
-      if (in_update)
-        s.update(true, 0.1, Stage::Ahead{key, rules_[0], 0.05});
-      else
-        s.update(true, 0.1);
-      s.use({.key = key, .makes = !in_update}, rules_, 0.05);
+      const Stage::Ahead ahead{key, rule_, 0.05};
+      s.update(true, 0.1, in_update ? std::optional(ahead) : std::nullopt);
+      s.use(key, in_update ? std::nullopt : std::optional(ahead));
       if (version == 0) s.weights().free(key);
     }
     return s.weights().version({2, 3, 0}).clone();
@@ -219,16 +217,16 @@ TEST_F(StageState, IsExtrapolatedBackAlongTheRunningDriftOfItsWeights) {
               1);
       std::vector<at::Tensor> w{s.weights().latest().clone()};
       const WeightKey back{2, -3, 0};
+      const Stage::Ahead ahead{back, drift, 0.1};
       for (int version = 0; version < 2; ++version) {
-        s.use(latest(s, version), {drift}, 0);
+        s.use({version, 0, 0});
         s.forward(version, {x_.clone()}, {}, false);
         s.backward(version, {.gradients = {random({4, 2}, 2)}});
         const bool predict = in_update && version == 1;
-        s.update(in_place, 0.1,
-                 predict ? std::optional(Stage::Ahead{back, drift, 0.1}) : std::nullopt);
+        s.update(in_place, 0.1, predict ? std::optional(ahead) : std::nullopt);
         w.push_back(s.weights().latest().clone());
       }
-      s.use({.key = back, .makes = !in_update}, {drift}, 0.1);
+      s.use(back, in_update ? std::nullopt : std::optional(ahead));
       const at::Tensor expected = w[2] - 3 * (0.25 * 0.75 * (w[1] - w[0]) + 0.75 * (w[2] - w[1]));
       EXPECT_LT(relative_error(s.weights().version(back), expected), kFloat64Relative);
     }
@@ -245,21 +243,21 @@ TEST_F(StageState, NamesLayersInOrderTheHeadLast) {
 
 TEST_F(StageWithoutParameters, RelaysAndUpdatesNothing) {
   Stage s = stage({activation(Activation::Tanh)});
-  s.use(latest(s), rules_, 0);
+  s.use({0, 0, 0});
   const Tensors y = s.forward(0, {x_.clone()}, {}, true);
   EXPECT_TRUE(at::equal(y[0], x_.tanh()));
   const Tensors of_input =
       s.backward(0, {.gradients = {at::ones_like(x_)}, .input_gradient = true});
   EXPECT_LT(relative_error(of_input[0], 1 - x_.tanh().pow(2)), kFloat64Relative);
   s.update(false, 0.1);
-  s.use(latest(s, 0), rules_, 0);
+  s.use({0, 0, 0});
   s.weights().free({0, 0, 0});
   EXPECT_EQ(s.weights().latest_number(), 1);
 }
 
 TEST_F(StageWithoutParameters, FreesThePredictionsItIsAskedFor) {
   Stage s = stage({activation(Activation::Tanh)}, false, nullptr, true);
-  s.use({.key = {0, 2, 0}, .makes = true}, rules_, 0.1);
+  s.use({0, 2, 0}, Stage::Ahead{{0, 2, 0}, rule_, 0.1});
   EXPECT_NO_THROW(s.weights().free({0, 2, 0}));
 }
 

@@ -22,7 +22,12 @@ Place place_in(const Value& document, std::string dotted) {
 }
 
 Holdings Experiment::holdings(const Schedule& schedule) const {
-  return {*optimizer, gradient_rules, perturbation, train.precision, predictions_of(schedule)};
+  return {.optimizer = *optimizer,
+          .gradient_rules = gradient_rules,
+          .disturbed = perturbation.slots(),
+          .disturbed_narrow = perturbation.narrow_slots(),
+          .precision = train.precision,
+          .predictions = predictions_of(schedule)};
 }
 
 double Experiment::learning_rate(std::int64_t step, std::int64_t minibatches_per_epoch,

@@ -30,8 +30,8 @@
 #include "core/runtime/run_request.h"
 #include "core/schedule/recompute.h"
 #include "core/schedule/schedule.h"
+#include "core/stage/disturbances.h"
 #include "core/stage/holdings.h"
-#include "core/stage/perturb/perturbation.h"
 #include "core/translation/beam_search.h"
 #include "core/translation/bleu.h"
 

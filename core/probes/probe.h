@@ -64,7 +64,7 @@ struct ProbedTraining {
   bool compresses = false;    ///< some edge has a codec
   bool predicts = false;      ///< the scheme asks for predictions
   bool local_losses = false;  ///< some stages before the last one have losses
-  int gradient_delay = 0;     ///< perturb.gradient_delay
+  int gradient_delay = 0;     ///< Schedule::gradient_delay
 };
 
 /// One stage of it.

@@ -115,6 +115,12 @@ void WeightGradients::note_sent(const Tensors& gradients) {
   for (at::Tensor& magnitude : magnitudes(gradients)) sent_.push_back(std::move(magnitude));
 }
 
+bool WeightGradients::discarded(int stage) {
+  if (!loss_scale_ || !overflowed()) return false;
+  loss_scale_->skip(stage);
+  return true;
+}
+
 /// The gradients of the inputs count as well: the stage before this one cannot help it if they
 /// arrive infinite.
 bool WeightGradients::overflowed() {

@@ -54,10 +54,11 @@ class WeightGradients final : public GradientSums {
   const std::optional<LossScale>& loss_scale() const { return loss_scale_; }
   /// The loss scale; 1 without one.
   double scale() const { return loss_scale_ ? static_cast<double>(loss_scale_->scale) : 1; }
-  /// Notes gradients that leave the stage, for overflowed(). Does nothing without a loss scale.
+  /// Notes gradients that leave the stage, for discarded(). Does nothing without a loss scale.
   void note_sent(const Tensors& gradients);
-  /// Whether a gradient since the last call, summed or sent, is not finite. Waits for the device.
-  bool overflowed();
+  /// Whether the gradients since the last call are not to be applied: in float16, if one that was
+  /// summed or sent is not finite. Then calls LossScale::skip(). Waits for the device.
+  bool discarded(int stage);
 
   /// The value in the wide format; itself where there is one format.
   at::Tensor widened(const at::Tensor& value) const;
@@ -69,6 +70,7 @@ class WeightGradients final : public GradientSums {
   void record(std::size_t parameter, const at::Tensor& gradient);
   at::Tensor unscaled(const at::Tensor& sum) const;
   void tell_of_sent();
+  bool overflowed();
 
   std::span<const at::Tensor> leaves_;
   at::ScalarType wide_;

@@ -9,10 +9,8 @@
 namespace pipewright {
 
 int Holdings::slots() const {
-  constexpr int kOfWeightNoise = 2;  // the factors of the weights, and the weights times them
   return static_cast<int>(optimizer.slot_names(predictions.any).size()) + slots_of(gradient_rules) +
-         (predictions.by_lookahead ? 1 : 0) + (predictions.by_drift ? 1 : 0) +
-         perturbation.gradient_delay + (perturbation.weight_noise > 0 ? kOfWeightNoise : 0);
+         (predictions.by_lookahead ? 1 : 0) + (predictions.by_drift ? 1 : 0) + disturbed;
 }
 
 std::int64_t Holdings::table_bytes(const NamedShapes& parameters) const {
@@ -36,10 +34,9 @@ StageNeed Holdings::need(const NamedShapes& parameters, int copies) const {
   const auto wide = static_cast<double>(at::elementSize(precision.weights));
   const auto narrow = static_cast<double>(at::elementSize(precision.values));
   const double version = wide + (precision.narrow() ? narrow : 0);
-  // The narrow copy of the weights with noise is no slot.
-  const bool noise = perturbation.weight_noise > 0 && precision.narrow();
-  const double state = need.parameters * (slots() * wide + (noise ? narrow : 0)) +
-                       static_cast<double>(table_bytes(parameters));
+  const double more = precision.narrow() ? disturbed_narrow * narrow : 0;
+  const double state =
+      need.parameters * (slots() * wide + more) + static_cast<double>(table_bytes(parameters));
   need.bytes = need.parameters * (copies * version + narrow) + state;
   need.drained = need.parameters * version + state;
   return need;

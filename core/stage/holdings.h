@@ -23,12 +23,13 @@ struct StageNeed {
 struct Holdings {
   const Optimizer& optimizer;
   const std::vector<NamedGradientRule>& gradient_rules;
-  const Perturbation& perturbation;
+  int disturbed = 0;         ///< tensors as large as the weights that disturbances keep
+  int disturbed_narrow = 0;  ///< and in mixed precision in the narrow format
   const Precision& precision;
   Predictions predictions;
 
   /// Number of tensors as large as the weights that a stage keeps for its updates, predictions and
-  /// perturbations.
+  /// disturbances.
   int slots() const;
   /// Bytes of the optimizer's tables (Optimizer::tables) in stages of these layers; empty if it has
   /// none.

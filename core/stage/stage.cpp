@@ -83,25 +83,15 @@ Stage::Stage(StageParts parts, std::uint64_t seed)
       ++next;
     }
   if (weights_.has_copies()) weights_.copy({0, 0, 0});
-  prepare_perturbation();
+  if (parts_.perturbation.any()) {
+    std::vector<TensorQueue::Item> buffers;
+    for (const auto& [name, buffer] : named_buffers())
+      buffers.push_back({name, buffer.sizes().vec()});
+    disturbances_.emplace(parts_.perturbation, layout_, std::move(buffers), parts_.options);
+  }
   if (parts_.running_statistics == RunningStatistics::Deferred ||
       parts_.running_statistics == RunningStatistics::DeferredBiased)
     deferred_.emplace(parts_.running_statistics == RunningStatistics::DeferredBiased);
-}
-
-void Stage::prepare_perturbation() {
-  const Perturbation& perturbation = parts_.perturbation;
-  if (perturbation.weight_noise > 0)
-    noise_.emplace(perturbation.weight_noise, layout_, parts_.options);
-  std::vector<TensorQueue::Item> parameters, buffers;
-  for (const FlatLayout::Entry& entry : layout_.entries)
-    parameters.push_back({entry.name, entry.shape});
-  for (const auto& [name, buffer] : named_buffers())
-    buffers.push_back({name, buffer.sizes().vec()});
-  if (perturbation.gradient_delay > 0)
-    delayed_.emplace(perturbation.gradient_delay, std::move(parameters), parts_.options);
-  if (perturbation.stale_batch_norm > 0)
-    stale_.emplace(perturbation.stale_batch_norm, std::move(buffers), parts_.options);
 }
 
 void Stage::place(const LayerPtr& layer) {
@@ -152,22 +142,6 @@ void Stage::restore_earlier(const std::vector<std::pair<std::string, at::Tensor>
   }
 }
 
-std::vector<std::pair<std::string, at::Tensor>> Stage::named_waiting() const {
-  std::vector<std::pair<std::string, at::Tensor>> all;
-  if (delayed_) all = delayed_->queue().state();
-  if (stale_) std::ranges::move(stale_->queue().state(), std::back_inserter(all));
-  return all;
-}
-
-void Stage::restore_waiting(const std::vector<std::pair<std::string, at::Tensor>>& saved) {
-  if (delayed_) delayed_->queue().restore(saved);
-  if (stale_) stale_->queue().restore(saved);
-}
-
-std::string Stage::missing_waiting() const {
-  return stale_ ? stale_->queue().missing() : std::string();
-}
-
 std::vector<std::pair<std::string, at::Tensor>> Stage::named_state() const {
   const auto parameters = named_parameters(), buffers = named_buffers();
   std::vector<std::pair<std::string, at::Tensor>> all;
@@ -186,9 +160,9 @@ void Stage::use(const WeightKey& key, const std::optional<Ahead>& ahead) {
 }
 
 void Stage::install(const WeightKey& key, const Pass& pass) {
-  if (!noise_ || !pass.training) return weights_.install(key);
+  if (!has_noise() || !pass.training) return weights_.install(key);
   const at::NoGradGuard no_grad;
-  at::mul_out(weights_.scratch(), weights_.version(key), noise_->factors(pass));
+  at::mul_out(weights_.scratch(), weights_.version(key), disturbances_->noise()->factors(pass));
   weights_.install_scratch();
 }
 
@@ -226,7 +200,8 @@ Tensors Stage::run(const OwnedLayer& placed, const Tensors& inputs, Pass pass, b
   if (deferred_) pass.deferred = &*deferred_;
   if (pass.training && adds) pass.sums = &gradients_;
   const std::span<at::Tensor> own(buffers_);
-  const std::span<at::Tensor> buffers = stale_ && !pass.training ? stale_->evaluated(own) : own;
+  const bool lags = disturbances_ && !pass.training;
+  const std::span<at::Tensor> buffers = lags ? disturbances_->evaluated(own) : own;
   return placed.layer->forward_all(
       inputs, weights_.leaves().subspan(placed.first_parameter, placed.parameters),
       buffers.subspan(placed.first_buffer, placed.buffers), pass);
@@ -272,7 +247,7 @@ Tensors Stage::forward(int id, Tensors inputs, const Pass& pass, bool input_grad
     const Tensors values = run_layers(inputs, pass);
     return parts_.last ? values : departing(values);
   }
-  if (stale_) stale_->begin_forward(pass, buffers_);
+  if (disturbances_) disturbances_->begin_forward(pass, buffers_);
   std::shared_ptr<EarlierSlices> earlier;
   if (pass.slices > 1)
     earlier = pass.slice == 0 ? std::make_shared<EarlierSlices>() : kept_.of(id - 1).earlier;
@@ -333,23 +308,6 @@ at::Tensor Stage::head(int id, const at::Tensor& target, const Pass& pass, doubl
   return loss.detach();
 }
 
-void Stage::delay_gradients() {
-  if (!delayed_) return;
-  const at::NoGradGuard no_grad;
-  gradients_.prepare();
-  std::optional<TensorQueue::List> newest;
-  if (loss_scale() && gradients_.overflowed()) {
-    loss_scale()->skip(parts_.index);
-  } else {
-    newest = gradients_.sums();
-    if (loss_scale()) loss_scale()->updated();
-  }
-  std::optional<TensorQueue::List> due = delayed_->exchange(newest);
-  gradients_.clear();
-  idle_ = !due.has_value();
-  if (due) gradients_.sums() = *std::move(due);
-}
-
 void Stage::apply_rules(StageGradientRules::Part part, const std::optional<WeightKey>& read,
                         double model_square) {
   const at::Tensor& latest = weights_.latest();
@@ -365,7 +323,7 @@ void Stage::apply_rules(StageGradientRules::Part part, const std::optional<Weigh
 
 double Stage::square_of_gradients(const std::optional<WeightKey>& read) {
   const at::NoGradGuard no_grad;
-  if (idle_) return 0;
+  if (disturbances_ && disturbances_->is_idle()) return 0;
   apply_rules(StageGradientRules::Part::BeforeModel, read);
   std::vector<at::Tensor> norms;
   for (const at::Tensor& gradient : gradients_.sums())
@@ -377,10 +335,9 @@ double Stage::square_of_gradients(const std::optional<WeightKey>& read) {
 void Stage::update(bool in_place, double lr, const std::optional<Ahead>& ahead,
                    const UpdateFacts& facts) {
   const at::NoGradGuard no_grad;
-  if (delayed_) {
-    idle_ ? stay(in_place, ahead) : apply(in_place, lr, ahead, facts);
-  } else if (loss_scale() && gradients_.overflowed()) {
-    loss_scale()->skip(parts_.index);
+  if (disturbances_ && disturbances_->delays()) {
+    disturbances_->is_idle() ? stay(in_place, ahead) : apply(in_place, lr, ahead, facts);
+  } else if (gradients_.discarded(parts_.index)) {
     stay(in_place, ahead);
   } else {
     apply(in_place, lr, ahead, facts);

@@ -16,12 +16,9 @@
 #include "core/nn/loss.h"
 #include "core/optim/gradient_rules/gradient_rule.h"
 #include "core/optim/optimizer.h"
+#include "core/stage/disturbances.h"
 #include "core/stage/gradient_sums.h"
 #include "core/stage/kept_forwards.h"
-#include "core/stage/perturb/delayed_gradients.h"
-#include "core/stage/perturb/perturbation.h"
-#include "core/stage/perturb/stale_statistics.h"
-#include "core/stage/perturb/weight_noise.h"
 #include "core/stage/weight_store.h"
 
 namespace pipewright {
@@ -87,7 +84,8 @@ class Stage {
   /// Updates so far, with those that loss scaling has skipped and those whose gradients wait.
   std::int64_t updates() const {
     const std::optional<LossScale>& scale = gradients_.loss_scale();
-    return state_.steps + (scale ? scale->skipped : 0) + (delayed_ ? delayed_->waiting() : 0);
+    return state_.steps + (scale ? scale->skipped : 0) +
+           (disturbances_ ? disturbances_->waiting() : 0);
   }
   /// (name, flat tensor) of what gradient rules keep, as StageGradientRules::slots() has it.
   std::vector<std::pair<std::string, at::Tensor>> rule_slots() const { return rules_.slots(); }
@@ -103,13 +101,8 @@ class Stage {
   /// Error{Data} if one is missing or of another shape.
   std::vector<std::pair<std::string, at::Tensor>> named_earlier() const;
   void restore_earlier(const std::vector<std::pair<std::string, at::Tensor>>& saved);
-  /// Between schedules: gradients and statistics that wait because the training is disturbed, as
-  /// TensorQueue::state() names them. restore_waiting() takes them back, also in parts and among
-  /// those of other stages; it throws Error{Data} if one does not fit.
-  std::vector<std::pair<std::string, at::Tensor>> named_waiting() const;
-  void restore_waiting(const std::vector<std::pair<std::string, at::Tensor>>& saved);
-  /// A tensor that restore_waiting() should have been given and was not; "": none.
-  std::string missing_waiting() const;
+  /// What disturbs this stage; none in most trainings.
+  std::optional<Disturbances>& disturbances() { return disturbances_; }
 
   /// A prediction, with the learning rate `lr`, from the version that an update makes.
   struct Ahead {
@@ -123,7 +116,7 @@ class Stage {
   /// Installs that version with the noise of `pass`, which all passes of its micro-batch have.
   /// Without `weight_noise`, and outside of a training, it installs the version itself.
   void install(const WeightKey& key, const Pass& pass);
-  bool has_noise() const { return noise_.has_value(); }
+  bool has_noise() { return disturbances_ && disturbances_->noise(); }
 
   /// Runs the layers. In training it keeps, under `id` and until the last backward of `id`, the
   /// graph or, with Keep::Inputs, only the inputs; recompute() must then precede the first
@@ -167,9 +160,10 @@ class Stage {
   /// replicas need them.
   void prepare_sums() { gradients_.prepare(); }
   /// With `gradient_delay`, exchanges the accumulated gradients for those that the next update()
-  /// applies, and must be called before it; in float16 it waits for the device, and discards
-  /// gradients that are not finite, as update() does otherwise. Without it does nothing.
-  void delay_gradients();
+  /// applies, and must be called before it.
+  void delay_gradients() {
+    if (disturbances_) disturbances_->delay(gradients_, parts_.index);
+  }
   /// Applies the accumulated gradients to the latest version and clears them. With `ahead` it also
   /// makes that prediction, in the same pass over memory where the rule allows, so that use() need
   /// not. In float16 it waits for the device, and if a gradient since the last update is not
@@ -192,7 +186,6 @@ class Stage {
     std::size_t first_parameter = 0, parameters = 0, first_buffer = 0, buffers = 0;
   };
   void place(const LayerPtr& layer);
-  void prepare_perturbation();
   Tensors run(const OwnedLayer& placed, const Tensors& inputs, Pass pass, bool adds);
   Tensors run_layers(const Tensors& inputs, const Pass& pass, bool adds = true);
   Tensors leaving(const Tensors& values) const;
@@ -212,16 +205,13 @@ class Stage {
   std::vector<std::string> buffer_names_;
   std::vector<at::Tensor> buffers_;
   std::optional<DeferredStatistics> deferred_;
-  std::optional<StaleStatistics> stale_;
   std::size_t main_parameters_ = 0;  ///< number of parameters without the head's
   WeightStore weights_;
   WeightGradients gradients_;
   KeptForwards kept_;
   OptimizerState state_;
   StageGradientRules rules_;
-  std::optional<WeightNoise> noise_;
-  std::optional<DelayedGradients> delayed_;
-  bool idle_ = false;  ///< with `delayed_`: the next update has no gradients to apply
+  std::optional<Disturbances> disturbances_;
 };
 
 using NamedShapes = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;

@@ -149,9 +149,8 @@ std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
                        .drift_decay = drift_decay(schedule, stage),
                        .earlier = schedule.earlier_of(stage),
                        .running_statistics = e.pipeline.batch_norm,
-                       .perturbation = e.perturbation,
+                       .perturbation = e.perturbation.of_replica(replica),
                        .gradient_rules = e.gradient_rules};
-      if (replica > 0) parts.perturbation.stale_batch_norm = 0;  // only replica 0 evaluates
       all.push_back(made_stage(std::move(parts), e.train.seed, team));
     }
   if (e.weights.path.empty()) return all;

@@ -111,11 +111,12 @@ void restore_earlier(const HeldReplica& held, const NamedTensors& saved) {
 
 /// Gradients are equal in all replicas, and only replica 0 evaluates, so only that one saves.
 NamedTensors waiting(const HeldReplica& held) {
-  if (held.replica > 0) return {};
-  return renamed(held.stage->named_waiting(), held.head, held.head_after);
+  if (held.replica > 0 || !held.stage->disturbances()) return {};
+  return renamed(held.stage->disturbances()->state(), held.head, held.head_after);
 }
 void restore_waiting(const HeldReplica& held, const NamedTensors& saved) {
-  held.stage->restore_waiting(renamed(saved, held.head_after, held.head));
+  if (held.stage->disturbances())
+    held.stage->disturbances()->restore(renamed(saved, held.head_after, held.head));
 }
 
 constexpr const char* kCompressionLost =
@@ -296,7 +297,8 @@ std::vector<std::string> read_replicas(const fs::path& folder, const CheckpointM
     remarks.emplace_back("auxiliary heads that follow another layer now begin anew");
   std::string missing = wanted.empty() ? "" : wanted.begin()->first.second;
   for (const HeldReplica& held : replicas)
-    if (missing.empty()) missing = held.stage->missing_waiting();
+    if (missing.empty() && held.stage->disturbances())
+      missing = held.stage->disturbances()->missing();
   if (!missing.empty())
     throw Error(ErrorKind::Data, concat("has no tensor '", missing, "' in any of its files"),
                 folder.string());

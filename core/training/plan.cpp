@@ -197,6 +197,12 @@ Plan make_plan(const Experiment& experiment, std::shared_ptr<const Dataset> data
   return plan;
 }
 
+std::vector<std::string> Plan::remarks() const {
+  std::vector<std::string> all{drains.remark(), perturbation_remark(experiment->perturbation)};
+  std::erase(all, "");
+  return all;
+}
+
 LayerPtr Plan::head_of(int stage) const {
   if (!std::ranges::binary_search(auxiliary, stage)) return nullptr;
   LayerPtr head = experiment->head_behind(stage);

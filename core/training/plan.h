@@ -32,6 +32,9 @@ struct Plan {
     return experiment->learning_rate(step, minibatches, experiment->train.epochs);
   }
 
+  /// Remarks for the user on how it is trained: where it drains, and what disturbs it.
+  std::vector<std::string> remarks() const;
+
   // assembly.cpp has what makes loaders, stages, edges and exchanges of a plan.
 
   /// Loader of the epochs [first_epoch, first_epoch + count), from mini-batch `first_minibatch` of

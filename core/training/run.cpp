@@ -10,7 +10,6 @@
 #include "core/base/mutex.h"
 #include "core/base/wording.h"
 #include "core/drawing/render.h"
-#include "core/experiment/perturbation.h"
 #include "core/experiment/plugins.h"
 #include "core/measuring/measured_device.h"
 #include "core/measuring/measured_layout.h"
@@ -294,9 +293,7 @@ void RunSession::train(const Plan& plan, Trainer& trainer,
                                "after that is repeated, bit for bit"
                              : ""));
   for (const std::string& remark : remarks) progress.line(remark);
-  for (const std::string& remark :
-       {plan.drains.remark(), perturbation_remark(plan.experiment->perturbation)})
-    if (!remark.empty()) progress.line(remark);
+  for (const std::string& remark : plan.remarks()) progress.line(remark);
   trainer.show(&progress);
   trainer.train();
   if (team_.first() && e.output.trace && !trainer.trace().empty())

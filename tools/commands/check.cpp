@@ -2,6 +2,7 @@
 // `pipewright check`: plans an experiment or all runs of a sweep without training.
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <thread>
@@ -15,7 +16,6 @@
 #include "core/experiment/dynamics.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/named_keys.h"
-#include "core/experiment/perturbation.h"
 #include "core/experiment/reading.h"
 #include "core/experiment/stage_layout.h"
 #include "core/measuring/hardware_source.h"
@@ -121,15 +121,14 @@ void print_remarks(const Plan& plan) {
   std::vector<std::string> remarks{
       e.scheme->remark(),
       e.optimizer->remark(),
-      plan.drains.remark(),
       precision_remark(e.train.precision, on_cpu),
       memory_format_remark(e),
       recomputation_remark(e.pipeline.recompute, e.shape(1).microbatches),
       e.pipeline.offload ? offload_remark(plan.training.schedule, e.pipeline.fetch_ahead) : "",
       update_remark(plan.training),
-      perturbation_remark(e.perturbation),
       edges_remark(rules_beyond_edges(e))};
   for (const NamedGradientRule& rule : e.gradient_rules) remarks.push_back(rule.rule->remark());
+  std::ranges::move(plan.remarks(), std::back_inserter(remarks));
   for (const std::string& remark : remarks)
     if (!remark.empty()) print("\nnote: %s\n", remark.c_str());
 }

@@ -4,7 +4,7 @@
 // with the same inputs and the same incoming gradient:
 //   cosine = g·h / (|g| |h|),  norm_ratio = |g| / |h|.
 // mismatch: the same against the gradient of a forward that had the backward's weights. Without a
-// difference between forward and backward its cosine is 1. With perturb.weight_noise the newest
+// difference between forward and backward its cosine is 1. If passes read noisy weights, the newest
 // weights are those without noise, and those of the backward have it.
 // With global: true also of all stages together, in rows without a stage: g of all stages, divided
 // by the weight of the micro-batch in its mini-batch, against the gradient h of the micro-batch's

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The queue in which a disturbed training keeps gradients and statistics, and what a checkpoint
 // takes of it.
-#include "core/stage/perturb/tensor_queue.h"
+#include "core/stage/tensor_queue.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Noise on the weights that passes read: its size, what it depends on, and what it leaves alone.
-#include "core/stage/perturb/weight_noise.h"
+#include "core/stage/weight_noise.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/stage/perturb/tensor_queue.h"
+#include "core/stage/tensor_queue.h"
 
 #include <algorithm>
 

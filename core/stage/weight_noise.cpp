@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/stage/perturb/weight_noise.h"
+#include "core/stage/weight_noise.h"
 
 #include <ATen/Parallel.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Noise on the weights that passes read: `perturb.weight_noise`.
+/// Noise on the weights that passes read.
 #pragma once
 
 #include <ATen/core/Tensor.h>

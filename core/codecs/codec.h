@@ -21,6 +21,7 @@
 #include "core/base/stamp.h"
 #include "core/codecs/frame.h"
 #include "core/config/options.h"
+#include "core/tensors/named_tensors.h"
 
 namespace pipewright {
 
@@ -58,8 +59,6 @@ class FrameBuilder {
   at::Device device_;
   at::Tensor frame_;
 };
-
-using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
 /// One end of an edge for one tensor and direction; used by one thread at a time. On the sending
 /// end calls come in message order. On the receiving end the order may differ, so its state must be

@@ -9,7 +9,6 @@
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/tensor_files/safetensors.h"
-#include "core/tensor_files/safetensors_header.h"
 #include "core/tensors/torch.h"
 
 namespace pipewright {

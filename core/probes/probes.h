@@ -32,7 +32,7 @@ struct ProbeRow {
 struct StageCopy {
   std::int64_t minibatch = 0;  ///< from the beginning of the training
   int stage = 0;
-  StageProbeAccess::Named state, divisors;  ///< of StageProbeAccess
+  NamedTensors state, divisors;  ///< of StageProbeAccess
 };
 
 /// Sorts rows by mini-batch, stage and probe; those of one measurement keep their order.

@@ -12,6 +12,7 @@
 
 #include "core/nn/layer.h"
 #include "core/nn/loss.h"
+#include "core/tensors/named_tensors.h"
 
 namespace pipewright {
 
@@ -21,9 +22,9 @@ struct ModelInstant {
   const std::vector<std::int64_t>& layers_per_stage;
   const Loss& loss;
   /// Parameters and buffers under their full names; others may be among them.
-  const std::vector<std::pair<std::string, at::Tensor>>& state;
+  const NamedTensors& state;
   /// What the optimizer divides steps by, under the names of the parameters; empty: nothing.
-  const std::vector<std::pair<std::string, at::Tensor>>& preconditioner;
+  const NamedTensors& preconditioner;
   Tensors inputs;
   at::Tensor targets;
   std::uint64_t seed = 1;

@@ -59,14 +59,14 @@ void Disturbances::begin_forward(const Pass& pass, std::span<const at::Tensor> b
   open_ = (open_ + 1) % pass.microbatches;
 }
 
-TensorQueue::Named Disturbances::state() const {
-  TensorQueue::Named all;
+NamedTensors Disturbances::state() const {
+  NamedTensors all;
   if (delay_ > 0) all = gradients_.state();
   if (lag_ > 0) std::ranges::move(statistics_.state(), std::back_inserter(all));
   return all;
 }
 
-void Disturbances::restore(const TensorQueue::Named& saved) {
+void Disturbances::restore(const NamedTensors& saved) {
   if (delay_ > 0) gradients_.restore(saved);
   if (lag_ > 0) statistics_.restore(saved);
 }

@@ -64,8 +64,8 @@ class Disturbances {
   /// Between schedules: gradients and statistics that wait, as TensorQueue::state() names them.
   /// restore() takes them back, also in parts and among those of other stages; it throws
   /// Error{Data} if one does not fit.
-  TensorQueue::Named state() const;
-  void restore(const TensorQueue::Named& saved);
+  NamedTensors state() const;
+  void restore(const NamedTensors& saved);
   /// A tensor that restore() should have been given and was not; "": none.
   std::string missing() const { return statistics_.missing(); }
 

@@ -108,22 +108,22 @@ void Stage::place(const LayerPtr& layer) {
   layers_.push_back(placed);
 }
 
-std::vector<std::pair<std::string, at::Tensor>> Stage::named_buffers() const {
-  std::vector<std::pair<std::string, at::Tensor>> all;
+NamedTensors Stage::named_buffers() const {
+  NamedTensors all;
   for (std::size_t i = 0; i < buffers_.size(); ++i) all.emplace_back(buffer_names_[i], buffers_[i]);
   return all;
 }
 
-std::vector<std::pair<std::string, at::Tensor>> Stage::named_parameters() const {
-  std::vector<std::pair<std::string, at::Tensor>> all;
+NamedTensors Stage::named_parameters() const {
+  NamedTensors all;
   const at::Tensor& latest = weights_.latest();
   for (const FlatLayout::Entry& entry : layout_.entries)
     all.emplace_back(entry.name, entry.of(latest));
   return all;
 }
 
-std::vector<std::pair<std::string, at::Tensor>> Stage::named_earlier() const {
-  std::vector<std::pair<std::string, at::Tensor>> all;
+NamedTensors Stage::named_earlier() const {
+  NamedTensors all;
   if (!weights_.has_earlier()) return all;
   for (int before = 1; before <= weights_.earlier(); ++before)
     for (const FlatLayout::Entry& entry : layout_.entries)
@@ -131,7 +131,7 @@ std::vector<std::pair<std::string, at::Tensor>> Stage::named_earlier() const {
   return all;
 }
 
-void Stage::restore_earlier(const std::vector<std::pair<std::string, at::Tensor>>& saved) {
+void Stage::restore_earlier(const NamedTensors& saved) {
   weights_.add_earlier();
   for (auto& [name, tensor] : named_earlier()) {
     const auto found = std::ranges::find(saved, name, &std::pair<std::string, at::Tensor>::first);
@@ -142,9 +142,9 @@ void Stage::restore_earlier(const std::vector<std::pair<std::string, at::Tensor>
   }
 }
 
-std::vector<std::pair<std::string, at::Tensor>> Stage::named_state() const {
+NamedTensors Stage::named_state() const {
   const auto parameters = named_parameters(), buffers = named_buffers();
-  std::vector<std::pair<std::string, at::Tensor>> all;
+  NamedTensors all;
   for (const OwnedLayer& placed : layers_) {
     for (std::size_t i = 0; i < placed.parameters; ++i)
       all.push_back(parameters[placed.first_parameter + i]);

@@ -88,19 +88,19 @@ class Stage {
            (disturbances_ ? disturbances_->waiting() : 0);
   }
   /// (name, flat tensor) of what gradient rules keep, as StageGradientRules::slots() has it.
-  std::vector<std::pair<std::string, at::Tensor>> rule_slots() const { return rules_.slots(); }
+  NamedTensors rule_slots() const { return rules_.slots(); }
   /// (full name, tensor) of every buffer, in layer order.
-  std::vector<std::pair<std::string, at::Tensor>> named_buffers() const;
+  NamedTensors named_buffers() const;
   /// (full name, view of the latest version) of every parameter, in layer order; the head's last.
-  std::vector<std::pair<std::string, at::Tensor>> named_parameters() const;
+  NamedTensors named_parameters() const;
   /// Parameters and buffers, layer by layer; the head's last.
-  std::vector<std::pair<std::string, at::Tensor>> named_state() const;
+  NamedTensors named_state() const;
   /// Between schedules: ("<before>.<full name>", view) of every parameter of the versions that the
   /// next schedule may read besides the latest, `before` updates before it; none before the first
   /// schedule. restore_earlier() takes them back in a stage that has run no schedule; it throws
   /// Error{Data} if one is missing or of another shape.
-  std::vector<std::pair<std::string, at::Tensor>> named_earlier() const;
-  void restore_earlier(const std::vector<std::pair<std::string, at::Tensor>>& saved);
+  NamedTensors named_earlier() const;
+  void restore_earlier(const NamedTensors& saved);
   /// What disturbs this stage; none in most trainings.
   std::optional<Disturbances>& disturbances() { return disturbances_; }
 
@@ -213,8 +213,6 @@ class Stage {
   StageGradientRules rules_;
   std::optional<Disturbances> disturbances_;
 };
-
-using NamedShapes = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;
 
 /// Full names and shapes of the parameters of `layers` and `head`, in order.
 NamedShapes parameter_shapes(const std::vector<LayerPtr>& layers, const LayerPtr& head = nullptr);

@@ -84,14 +84,14 @@ at::Tensor StageProbeAccess::loss_of(const Tensors& outputs, const at::Tensor& t
   return (*stage_.parts_.loss)(outputs[0], target);
 }
 
-StageProbeAccess::Named StageProbeAccess::state() const {
-  Named all = stage_.named_state();
+NamedTensors StageProbeAccess::state() const {
+  NamedTensors all = stage_.named_state();
   for (auto& [name, tensor] : all) tensor = on_host(tensor);
   return all;
 }
 
-StageProbeAccess::Named StageProbeAccess::divisors() const {
-  Named all;
+NamedTensors StageProbeAccess::divisors() const {
+  NamedTensors all;
   const at::Tensor flat = stage_.parts_.optimizer->preconditioner(stage_.state_);
   if (!flat.defined()) return all;
   for (const FlatLayout::Entry& entry : stage_.layout_.entries)

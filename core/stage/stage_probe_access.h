@@ -48,9 +48,8 @@ class StageProbeAccess {
   /// Copies on the host of what the stage holds now: parameters (the newest version) and buffers by
   /// full name, and what the optimizer divides steps by, under the names of the parameters (nothing
   /// for optimizers that divide by nothing). Waits for the device.
-  using Named = std::vector<std::pair<std::string, at::Tensor>>;
-  Named state() const;
-  Named divisors() const;
+  NamedTensors state() const;
+  NamedTensors divisors() const;
 
  private:
   Stage& stage_;

@@ -9,8 +9,8 @@
 namespace pipewright {
 namespace {
 
-const at::Tensor* find(const TensorQueue::Named& all, const std::string& name) {
-  const auto found = std::ranges::find(all, name, &TensorQueue::Named::value_type::first);
+const at::Tensor* find(const NamedTensors& all, const std::string& name) {
+  const auto found = std::ranges::find(all, name, &NamedTensors::value_type::first);
   return found == all.end() ? nullptr : &found->second;
 }
 
@@ -43,8 +43,8 @@ std::optional<TensorQueue::List> TensorQueue::pop() {
   return first;
 }
 
-TensorQueue::Named TensorQueue::state() const {
-  Named all;
+NamedTensors TensorQueue::state() const {
+  NamedTensors all;
   std::vector<std::int64_t> has;
   for (const auto& list : lists_) has.push_back(list.has_value() ? 1 : 0);
   all.emplace_back(kind_ + ".lists", at::tensor(has, at::kLong));
@@ -63,7 +63,7 @@ TensorQueue::Named TensorQueue::state() const {
   return all;
 }
 
-void TensorQueue::restore(const Named& saved) {
+void TensorQueue::restore(const NamedTensors& saved) {
   const at::Tensor* const lists = find(saved, kind_ + ".lists");
   if (lists == nullptr) return;
   restore_places(*lists);

@@ -10,8 +10,9 @@
 #include <deque>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "core/tensors/named_tensors.h"
 
 namespace pipewright {
 
@@ -20,7 +21,6 @@ namespace pipewright {
 class TensorQueue {
  public:
   using List = std::vector<at::Tensor>;
-  using Named = std::vector<std::pair<std::string, at::Tensor>>;
   struct Item {
     std::string name;
     std::vector<std::int64_t> shape;
@@ -45,10 +45,10 @@ class TensorQueue {
   ///   "<kind>.lists" I64 [places]: 1, or 0 for a place without a list,
   ///   "<kind>/<name>" [n, shape …]: the n tensors of that name that there are,
   ///   "<kind>.places/<name>" I64 [n]: the numbers of their places.
-  Named state() const;
+  NamedTensors state() const;
   /// Takes those tensors of such a state whose names it has. May be called several times, with
   /// parts that have the same places. Throws Error{Data} if they do not fit.
-  void restore(const Named& saved);
+  void restore(const NamedTensors& saved);
   /// A name that some place has no tensor of; "": none.
   std::string missing() const;
 

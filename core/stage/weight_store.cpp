@@ -32,8 +32,7 @@ void write_bfloat16(const at::Tensor& flat, const at::Tensor& copy, std::int64_t
 
 }  // namespace
 
-FlatLayout flat_layout(const std::vector<std::pair<std::string, std::vector<std::int64_t>>>& shapes,
-                       std::int64_t bytes_per_element) {
+FlatLayout flat_layout(const NamedShapes& shapes, std::int64_t bytes_per_element) {
   const std::int64_t boundary = 64 / bytes_per_element;
   FlatLayout layout;
   for (const auto& [name, shape] : shapes) {

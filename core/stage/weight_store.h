@@ -24,13 +24,13 @@
 
 #include "core/optim/optimizer.h"
 #include "core/schedule/versions.h"
+#include "core/tensors/named_tensors.h"
 
 namespace pipewright {
 
 /// Computes offsets for parameters of these names and shapes; each starts at a multiple of 64
 /// bytes.
-FlatLayout flat_layout(const std::vector<std::pair<std::string, std::vector<std::int64_t>>>& shapes,
-                       std::int64_t bytes_per_element);
+FlatLayout flat_layout(const NamedShapes& shapes, std::int64_t bytes_per_element);
 
 /// The versions held by one stage replica. Used by one thread at a time.
 class WeightStore {

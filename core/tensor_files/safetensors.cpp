@@ -18,7 +18,6 @@
 #include "core/base/wording.h"
 #include "core/system/file.h"
 #include "core/system/input_file.h"
-#include "core/tensor_files/safetensors_header.h"
 #include "core/tensor_files/safetensors_layout.h"
 
 namespace pipewright {

@@ -37,6 +37,18 @@ using ReadsTensor = std::function<bool(const std::string& name, at::ScalarType t
 /// where they have a type and a shape and take no memory.
 TensorFile read_safetensors(const std::filesystem::path& path, const ReadsTensor& reads);
 
+struct TensorHeader {
+  std::string name;
+  at::ScalarType type;
+  std::vector<std::int64_t> shape;
+};
+
+/// Reads the header only; tensors are in the order of their data. It may have at most 100 MB,
+/// 100,000 tensors, 10,000 metadata entries and texts of 1 MiB; all limits are checked before
+/// memory is taken for an entry. Throws like read_safetensors() for every fault that the header and
+/// the file size show.
+std::vector<TensorHeader> read_safetensors_header(const std::filesystem::path& path);
+
 /// Writes the file with an atomic rename. Tensors may be on any device and need not be contiguous.
 /// They keep the given order, and the header is padded to 8 bytes: equal content gives equal bytes.
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file, Syncs syncs = {});

@@ -45,7 +45,7 @@ struct FileLayout {
   std::map<std::string, std::string> metadata;
 };
 
-/// Reads a header. Its limits (safetensors_header.h) are checked before memory is taken for an
+/// Reads a header. Its limits (safetensors.h) are checked before memory is taken for an
 /// entry; the tensors cover `data_bytes` bytes without hole or overlap. Throws Error{Data} with
 /// `path` as its place.
 FileLayout layout_of(std::string header, std::uint64_t data_bytes,

@@ -154,7 +154,7 @@ std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
       all.push_back(made_stage(std::move(parts), e.train.seed, team));
     }
   if (e.weights.path.empty()) return all;
-  std::vector<std::pair<std::string, at::Tensor>> state;
+  NamedTensors state;
   for (const auto& stage : all)
     if (stage) std::ranges::copy(stage->named_state(), std::back_inserter(state));
   load_weights(e.weights, state);

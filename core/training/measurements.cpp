@@ -5,13 +5,14 @@
 #include <cstdio>
 #include <iterator>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/experiment/dynamics.h"
+#include "core/records/probe_log.h"
 #include "core/training/gathered.h"
-#include "core/training/probe_rows.h"
 #include "core/training/whole_model_probes.h"
 
 namespace pipewright {
@@ -27,6 +28,47 @@ bool has_all_layers(const Experiment& experiment, const TensorFile& weights) {
   return true;
 }
 
+/// Rows "epoch,minibatch,stage,probe,quantity,value": the mini-batch counts from 0 within the
+/// epoch, the stage is empty for the whole model, the value has 17 significant digits.
+std::string probe_rows(const std::vector<ProbeRow>& rows, const std::vector<NamedProbe>& probes,
+                       std::int64_t minibatches_per_epoch) {
+  std::string text;
+  for (const ProbeRow& row : rows) {
+    text +=
+        concat(row.minibatch / minibatches_per_epoch, ",", row.minibatch % minibatches_per_epoch,
+               ",", row.stage < 0 ? std::string() : std::to_string(row.stage), ",",
+               probes[static_cast<std::size_t>(row.probe)].name, ",", row.quantity, ",");
+    append_number(text, row.value);
+    text += '\n';
+  }
+  return text;
+}
+
+/// The rows as text, to bring them to another process.
+std::string packed(const std::vector<ProbeRow>& rows) {
+  std::string text;
+  for (const ProbeRow& row : rows) {
+    text += concat(row.minibatch, " ", row.stage, " ", row.probe, " ", row.quantity, " ");
+    append_number(text, row.value);
+    text += '\n';
+  }
+  return text;
+}
+
+/// The rows of such a text. Throws Error{Worker}.
+std::vector<ProbeRow> unpacked(const std::string& bytes) {
+  std::vector<ProbeRow> rows;
+  std::istringstream text(bytes);
+  for (std::string line; std::getline(text, line);) {
+    ProbeRow row;
+    std::istringstream fields(line);
+    fields >> row.minibatch >> row.stage >> row.probe >> row.quantity >> row.value;
+    if (!fields) throw Error(ErrorKind::Worker, "a worker has sent damaged rows of probes.csv");
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 }  // namespace
 
 Measurements::Measurements(const Plan& plan, Team& team,
@@ -37,7 +79,8 @@ Measurements::Measurements(const Plan& plan, Team& team,
 }
 
 void Measurements::keep_rows(const std::filesystem::path& checkpoints, std::int64_t done) {
-  if (probes_ && team_.first() && !rows_) rows_ = begin_probes(checkpoints, done);
+  if (probes_ && team_.first() && !rows_)
+    rows_ = RowLog::begin(checkpoints, "probes", done, concat(kProbeHeader, "\n"));
 }
 
 void Measurements::go_on(const std::filesystem::path& checkpoints, const RowLogPart& part) {
@@ -88,11 +131,11 @@ void Measurements::finish(std::int64_t first, std::int64_t done, Progress* progr
 void Measurements::measure_whole_model(std::int64_t first, std::int64_t done) {
   std::vector<StageCopy> copies = probes_->take_copies();
   for (const std::int64_t minibatch : measured_minibatches(*plan_.experiment, first, done)) {
-    const auto gathered = [&](StageProbeAccess::Named StageCopy::*part) {
+    const auto gathered = [&](NamedTensors StageCopy::*part) {
       return gathered_tensors(plan_, team_, [&](int stage) {
         for (StageCopy& copy : copies)
           if (copy.minibatch == minibatch && copy.stage == stage) return std::move(copy.*part);
-        return StageProbeAccess::Named();
+        return NamedTensors();
       });
     };
     const TensorFile weights = gathered(&StageCopy::state),

@@ -58,8 +58,8 @@ void StageGradientRules::stepped(const WeightStep& step) const {
                                 .lr = step.lr});
 }
 
-std::vector<std::pair<std::string, at::Tensor>> StageGradientRules::slots() const {
-  std::vector<std::pair<std::string, at::Tensor>> all;
+NamedTensors StageGradientRules::slots() const {
+  NamedTensors all;
   for (const Placed& each : placed_) {
     const std::vector<std::string> names = each.named.rule->slot_names();
     for (std::size_t i = 0; i < names.size(); ++i)

@@ -18,6 +18,7 @@
 #include "core/base/stamp.h"
 #include "core/config/options.h"
 #include "core/optim/optimizer.h"
+#include "core/tensors/named_tensors.h"
 
 namespace pipewright {
 
@@ -105,7 +106,7 @@ class StageGradientRules {
   /// Shows the step to the rules that follow steps, in their order. Its slots are set here.
   void stepped(const WeightStep& step) const;
   /// ("gap_aware.step_square", flat tensor) of all that is kept.
-  std::vector<std::pair<std::string, at::Tensor>> slots() const;
+  NamedTensors slots() const;
 
  private:
   struct Placed {

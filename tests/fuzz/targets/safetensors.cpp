@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/tensor_files/safetensors_header.h"
 #include "core/tensors/torch.h"
 #include "tests/fuzz/scratch.h"
 #include "tests/fuzz/target.h"
@@ -39,7 +38,7 @@ std::string read(std::string_view bytes) {
           "the file holds other tensors than its bytes");
   const auto headers = reread([&] { return read_safetensors_header(path); });
   require(std::ranges::equal(headers, parsed.tensors,
-                             [](const auto& header, const auto& tensor) {
+                             [](const TensorHeader& header, const auto& tensor) {
                                return header.name == tensor.first &&
                                       tensor.second.sizes() == at::IntArrayRef(header.shape);
                              }),

@@ -35,7 +35,7 @@ std::vector<std::vector<double>> drained(TensorQueue& queue) {
   return all;
 }
 
-std::string refusal(TensorQueue queue, const TensorQueue::Named& saved) {
+std::string refusal(TensorQueue queue, const NamedTensors& saved) {
   try {
     queue.restore(saved);
   } catch (const Error& error) {
@@ -89,7 +89,7 @@ TEST(TensorQueue, RefusesWhatDoesNotFit) {
   TensorQueue queue = queue_of_two();
   for (int i = 0; i < 3; ++i) queue.push(list(i, i));
   const auto changed = [&](const std::string& name, const at::Tensor& tensor) {
-    TensorQueue::Named saved = queue.state();
+    NamedTensors saved = queue.state();
     for (auto& [each, value] : saved)
       if (each == name) value = tensor;
     return refusal(queue_of_two(), saved);

@@ -11,7 +11,6 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/system/file.h"
-#include "core/tensor_files/safetensors_header.h"
 
 namespace pipewright {
 namespace {
@@ -134,11 +133,13 @@ TEST_F(Safetensors, KeepsEveryTypeAndShapeThroughAFile) {
   write_safetensors(path_, file);
   const TensorFile back = read_safetensors(path_);
   expect_equal_files(file, back);
-  const auto headers = read_safetensors_header(path_);
+  const std::vector<TensorHeader> headers = read_safetensors_header(path_);
   ASSERT_EQ(headers.size(), back.tensors.size());
-  for (std::size_t i = 0; i < headers.size(); ++i)
-    EXPECT_EQ(std::pair(headers[i].name, headers[i].shape),
-              std::pair(back.tensors[i].first, back.tensors[i].second.sizes().vec()));
+  for (std::size_t i = 0; i < headers.size(); ++i) {
+    EXPECT_EQ(headers[i].name, back.tensors[i].first);
+    EXPECT_EQ(headers[i].shape, back.tensors[i].second.sizes().vec());
+    EXPECT_EQ(headers[i].type, back.tensors[i].second.scalar_type());
+  }
   const std::string bytes = read_file(path_);
   write_safetensors(path_, back);
   EXPECT_EQ(read_file(path_), bytes) << "equal content gives equal bytes";

@@ -98,7 +98,7 @@ TEST(MemoryNeed, ProcessesOfAHostAreAddedUp) {
       << text;
 }
 
-double bytes_of(const StageProbeAccess::Named& tensors) {
+double bytes_of(const NamedTensors& tensors) {
   double bytes = 0;
   for (const auto& [name, tensor] : tensors) bytes += static_cast<double>(tensor.nbytes());
   return bytes;

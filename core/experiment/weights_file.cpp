@@ -25,7 +25,7 @@ NameTranslation translation(const WeightsFile& file) {
 /// Where the tensor of our name is in the file.
 ForeignTensor source_of(const std::string& name, const WeightsFile& file,
                         const NameTranslation& translated) {
-  return file.names ? translated.of(name) : ForeignTensor{{name}};
+  return file.names ? translated.theirs(name) : ForeignTensor{{name}};
 }
 
 bool is_of(const std::string& name, const std::string& layer) {

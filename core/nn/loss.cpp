@@ -107,12 +107,12 @@ class DifferenceLoss : public Loss {
                   concat("the losses mse and l1 compare as many numbers of a sample as it has "
                          "targets, but an output of the model has the shape ",
                          sample_shape_text(output), ", its targets ", sample_shape_text(target)));
-    return of(output - target.to(output.scalar_type())).mean();
+    return values(output - target.to(output.scalar_type())).mean();
   }
 
  protected:
   /// The loss of each difference.
-  virtual at::Tensor of(const at::Tensor& difference) const = 0;
+  virtual at::Tensor values(const at::Tensor& difference) const = 0;
 };
 
 class MeanSquaredError final : public DifferenceLoss {
@@ -120,7 +120,7 @@ class MeanSquaredError final : public DifferenceLoss {
   explicit MeanSquaredError(Options&) {}
 
  private:
-  at::Tensor of(const at::Tensor& difference) const override { return difference.square(); }
+  at::Tensor values(const at::Tensor& difference) const override { return difference.square(); }
 };
 
 class MeanAbsoluteError final : public DifferenceLoss {
@@ -128,7 +128,7 @@ class MeanAbsoluteError final : public DifferenceLoss {
   explicit MeanAbsoluteError(Options&) {}
 
  private:
-  at::Tensor of(const at::Tensor& difference) const override { return difference.abs(); }
+  at::Tensor values(const at::Tensor& difference) const override { return difference.abs(); }
 };
 
 PIPEWRIGHT_LOSS(cross_entropy, CrossEntropy, "Softmax cross-entropy, averaged over samples.")

@@ -26,10 +26,10 @@ void step_by_parameter(const OptimizerStep& s, const Rule& rule) {
     const ParameterStep one{
         .index = p,
         .entry = entry,
-        .weights = entry.of(s.weights),
+        .weights = entry.view(s.weights),
         .gradient = reshaped(flat.to(s.weights.scalar_type()), entry.shape, entry.channels_last)};
-    entry.of(s.next).copy_(rule(one));
-    if (s.state.last_gradient.defined()) entry.of(s.state.last_gradient).copy_(one.gradient);
+    entry.view(s.next).copy_(rule(one));
+    if (s.state.last_gradient.defined()) entry.view(s.state.last_gradient).copy_(one.gradient);
     if (s.made) s.made(entry.offset, entry.offset + entry.size);
   }
 }

@@ -115,7 +115,7 @@ class Muon final : public Optimizer {
     ++s.state.steps;
     step_by_parameter(s, [&](const ParameterStep& one) {
       const at::Tensor direction = is_matrix(one.entry) ? of_matrix(s, one) : of_adamw(s, one);
-      if (s.state.slots.size() > 1) one.entry.of(s.state.slots[1]).copy_(direction);
+      if (s.state.slots.size() > 1) one.entry.view(s.state.slots[1]).copy_(direction);
       return at::sub(one.weights * (1 - s.lr * weight_decay_), direction, s.lr);
     });
   }
@@ -134,7 +134,7 @@ class Muon final : public Optimizer {
 
   /// r · NS(B̃).
   at::Tensor of_matrix(const OptimizerStep& s, const ParameterStep& one) const {
-    at::Tensor momentum = one.entry.of(s.state.slots[0]);
+    at::Tensor momentum = one.entry.view(s.state.slots[0]);
     momentum.lerp_(one.gradient, 1 - momentum_);
     const at::Tensor ahead = nesterov_ ? one.gradient.lerp(momentum, momentum_) : momentum;
     const at::Tensor matrix = as_matrix(ahead);
@@ -159,7 +159,7 @@ class Muon final : public Optimizer {
 
   /// lr_factor · m̂/(√û + ε), with m in the slot of the momentum.
   at::Tensor of_adamw(const OptimizerStep& s, const ParameterStep& one) const {
-    at::Tensor mean = one.entry.of(s.state.slots[0]), square = s.state.tables[0][one.index];
+    at::Tensor mean = one.entry.view(s.state.slots[0]), square = s.state.tables[0][one.index];
     mean.lerp_(one.gradient, 1 - betas_[0]);
     square.mul_(betas_[1]).addcmul_(one.gradient, one.gradient, 1 - betas_[1]);
     const auto t = static_cast<double>(s.state.steps);

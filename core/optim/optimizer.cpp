@@ -12,7 +12,7 @@
 
 namespace pipewright {
 
-at::Tensor FlatLayout::Entry::of(const at::Tensor& flat) const {
+at::Tensor FlatLayout::Entry::view(const at::Tensor& flat) const {
   return reshaped(flat.narrow(0, offset, size), shape, channels_last);
 }
 

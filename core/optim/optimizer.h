@@ -34,7 +34,7 @@ struct FlatLayout {
     bool channels_last = false;  ///< the order of a convolution's weight in memory
 
     /// The parameter as a view of a flat tensor.
-    at::Tensor of(const at::Tensor& flat) const;
+    at::Tensor view(const at::Tensor& flat) const;
     /// A tensor of the parameter's shape in the order of a flat one, [size]; a view if it has that
     /// order already.
     at::Tensor in_order(const at::Tensor& tensor) const;

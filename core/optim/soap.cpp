@@ -90,7 +90,7 @@ class Soap final : public Optimizer {
         return one.weights;
       }
       const at::Tensor direction = direction_of(s, one, bases, static_cast<double>(t));
-      if (s.state.slots.size() > 2) one.entry.of(s.state.slots[2]).copy_(direction);
+      if (s.state.slots.size() > 2) one.entry.view(s.state.slots[2]).copy_(direction);
       observe(bases, one.gradient);
       if (t % every_ == 0) renew(s, one, bases);
       return at::sub(one.weights, direction, s.lr).mul_(1 - s.lr * weight_decay_);
@@ -141,7 +141,7 @@ class Soap final : public Optimizer {
 
   at::Tensor direction_of(const OptimizerStep& s, const ParameterStep& one, const Bases& bases,
                           double t) const {
-    at::Tensor mean = one.entry.of(s.state.slots[0]), square = one.entry.of(s.state.slots[1]);
+    at::Tensor mean = one.entry.view(s.state.slots[0]), square = one.entry.view(s.state.slots[1]);
     const bool rotated = bases.has(kRows) || bases.has(kColumns);
     const at::Tensor gradient =
         rotated ? into_basis(bases, as_matrix(one.gradient)).reshape(one.entry.shape)
@@ -184,7 +184,7 @@ class Soap final : public Optimizer {
   /// One power iteration of both bases; the means go over to the new ones.
   void renew(const OptimizerStep& s, const ParameterStep& one, const Bases& bases) const {
     if (!bases.has(kRows) && !bases.has(kColumns)) return;
-    at::Tensor mean = one.entry.of(s.state.slots[0]), square = one.entry.of(s.state.slots[1]);
+    at::Tensor mean = one.entry.view(s.state.slots[0]), square = one.entry.view(s.state.slots[1]);
     const at::Tensor original = out_of_basis(bases, as_matrix(mean));
     at::Tensor squares = as_matrix(square);
     for (const Side side : {kRows, kColumns}) {

@@ -26,7 +26,7 @@ Error Farewell::agree_on(const Error& error) {
   if (error.kind() != ErrorKind::Interrupted) {
     const bool worker = error.kind() == ErrorKind::Worker;
     const Error own = worker && error.where().empty()
-                          ? Error(error.kind(), error.message(), peers.place())
+                          ? Error(error.kind(), error.message(), peers.where())
                           : error;
     // A transfer between devices also fails because the process at its other end has died.
     end_with(worker ? peers.death().value_or(own) : own);

@@ -169,14 +169,14 @@ void Keeper::look_for_standstill() {
                    " s (pipeline.timeout); raise it if a message may take longer, else an "
                    "action waits for one that comes later: see the order that `pipewright "
                    "schedule` draws"),
-            peers_.place()));
+            peers_.where()));
 }
 
 void Keeper::look_at_devices() {
   const std::string failure = questions_.device_failure();
   if (failure.empty()) return;
   peers_.fail(peers_.death().value_or(
-      Error(ErrorKind::Worker, concat("NCCL reports: ", failure), peers_.place())));
+      Error(ErrorKind::Worker, concat("NCCL reports: ", failure), peers_.where())));
 }
 
 /// How long the working thread has waited without any piece of a message moving.

@@ -45,7 +45,7 @@ void Peers::understand(const Wire::Note& note) {
   try {
     said = parsed_note(note.text, size_);
   } catch (const Error& error) {
-    throw Error(ErrorKind::Worker, concat(error.message(), " from worker ", note.from), place());
+    throw Error(ErrorKind::Worker, concat(error.message(), " from worker ", note.from), where());
   }
   if (const auto* const hello = std::get_if<HelloNote>(&said)) peer.identity = hello->process;
   if (const auto* const beat = std::get_if<HeartbeatNote>(&said)) {
@@ -63,7 +63,7 @@ void Peers::beat(std::chrono::milliseconds still) {
   tell_all(HeartbeatNote{still, last_activity_});
 }
 
-std::string Peers::place() const {
+std::string Peers::where() const {
   std::string activity = last_activity_;
   try {
     if (activity_) activity = activity_();
@@ -95,12 +95,12 @@ void Peers::forgive(Clock::duration gap) {
 
 Error Peers::lost(int process, const std::string& what) const {
   const Peer& peer = peer_of(process);
-  const std::string place = peer.activity.empty() ? concat("worker ", process)
+  const std::string where = peer.activity.empty() ? concat("worker ", process)
                                                   : concat("worker ", process, ", ", peer.activity);
   const std::string name = peer.identity.host.empty()
                                ? std::string()
                                : concat(" ", peer.identity.process, " on ", peer.identity.host);
-  return Error(ErrorKind::Worker, concat("its process", name, " ", what), place);
+  return Error(ErrorKind::Worker, concat("its process", name, " ", what), where);
 }
 
 bool Peers::known() const {
@@ -176,7 +176,7 @@ void Peers::try_to(const std::function<void()>& act) {
       const auto* const known = dynamic_cast<const Error*>(&error);
       if (known != nullptr && !known->where().empty()) return fail(*known);
       const std::string message = known != nullptr ? known->message() : error.what();
-      fail(Error(ErrorKind::Worker, message, place()));
+      fail(Error(ErrorKind::Worker, message, where()));
     }
   } catch (const std::exception&) {
     // The others cannot be told, but they notice that this process has ended.

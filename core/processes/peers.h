@@ -43,7 +43,7 @@ class Peers {
   /// Sends a heartbeat with this process's action and the time it has stood still.
   void beat(std::chrono::milliseconds still);
   /// This process and its current action: "worker 1, 2F17".
-  std::string place() const;
+  std::string where() const;
 
   /// Notes the time, that of `round`, at which pieces of messages have arrived since the last call.
   void note_progress(const Mail& mail, TimePoint round);

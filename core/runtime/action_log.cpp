@@ -45,7 +45,7 @@ std::string ActionLog::current(int worker) const {
   const Worker& self = workers_[as_size(worker)];
   const std::int64_t begun = self.begun.load(std::memory_order_acquire);
   if (begun == 0) return {};
-  const Record& record = self.of(begun - 1);
+  const Record& record = self.record(begun - 1);
   return concat("stage ", record.stage.load(kRelaxed), ", ", record.name());
 }
 
@@ -54,7 +54,7 @@ std::string ActionLog::last(int worker) const {
   const std::int64_t begun = self.begun.load(std::memory_order_acquire);
   std::string text;
   for (std::int64_t n = std::max(std::int64_t{0}, begun - kLength); n < begun; ++n) {
-    const Record& record = self.of(n);
+    const Record& record = self.record(n);
     text += concat(record.name(), " ", record.began.load(kRelaxed),
                    record.training.load(kRelaxed) ? "" : " evaluation", "\n");
   }

@@ -41,7 +41,7 @@ class ActionLog {
   struct Worker {
     std::array<Record, kLength> records{};
     std::atomic<std::int64_t> begun = 0;
-    const Record& of(std::int64_t number) const {
+    const Record& record(std::int64_t number) const {
       return records[static_cast<std::size_t>(number % kLength)];
     }
   };

@@ -178,12 +178,12 @@ class Interpreter {
     transport_->abort();
   }
 
-  /// The Error at `place` for an exception of a library.
-  Error failure_at(const std::string& place, const std::exception& error) const {
+  /// The Error for an exception of a library that was thrown there.
+  Error failure_at(const std::string& where, const std::exception& error) const {
     const bool own_process = request_.execution == Execution::Mpi;
     const auto machine = machine_error(error, own_process ? ErrorKind::Worker : ErrorKind::Data);
     return Error(machine ? machine->kind() : ErrorKind::Worker,
-                 machine ? machine->message() : first_line(error), place);
+                 machine ? machine->message() : first_line(error), where);
   }
 
   /// Reads the worker's last losses and waits for its device. A late error of the device is
@@ -223,16 +223,16 @@ class Interpreter {
     } catch (const Error& error) {
       const bool of_worker = error.kind() == ErrorKind::Worker || error.kind() == ErrorKind::Data;
       if (!of_worker || !error.where().empty()) throw;
-      throw Error(error.kind(), error.message(), passes_.place(instruction.action, worker));
+      throw Error(error.kind(), error.message(), passes_.where(instruction.action, worker));
     } catch (const std::exception& error) {
-      throw failure_at(passes_.place(instruction.action, worker), error);
+      throw failure_at(passes_.where(instruction.action, worker), error);
     }
     trace_.end(worker);
   }
 
   void perform(const Instruction& instruction, int worker) {
     Stage& stage = stage_of(instruction.action);
-    end_update(place_of(instruction.action), worker);
+    end_update(index_of(instruction.action), worker);
     if (instruction.offloaded && instruction.action.kind != ActionKind::Forward)
       await_activations(instruction, worker);
     switch (instruction.action.kind) {
@@ -298,14 +298,14 @@ class Interpreter {
 
   Activations& activations_of(const Instruction& instruction, int worker) {
     const Action& action = instruction.action;
-    return activations_[as_size(worker)][{place_of(action), passes_.id(action)}];
+    return activations_[as_size(worker)][{index_of(action), passes_.id(action)}];
   }
 
   /// Lets a pass wait for the activations that it needs, which a fetch has brought back.
   void await_activations(const Instruction& instruction, int worker) {
     activations_of(instruction, worker).moved->await();
     activations_[as_size(worker)].erase(
-        {place_of(instruction.action), passes_.id(instruction.action)});
+        {index_of(instruction.action), passes_.id(instruction.action)});
   }
 
   void recompute(const Instruction& instruction, Stage& stage) {
@@ -393,14 +393,14 @@ class Interpreter {
     if (!stage.ruled_over_model()) return update(instruction, stage, worker, {});
     transport_->give_number(instruction.action,
                             stage.square_of_gradients(instruction.weights.read));
-    begun_[place_of(instruction.action)] = instruction;
+    begun_[index_of(instruction.action)] = instruction;
   }
 
   /// Ends the update that the stage has begun, if there is one.
-  void end_update(std::size_t place, int worker) {
-    if (!begun_[place]) return;
-    const Instruction begun = *std::exchange(begun_[place], {});
-    update(begun, *stages_[place], worker, transport_->sum_of_numbers(begun.action, worker));
+  void end_update(std::size_t index, int worker) {
+    if (!begun_[index]) return;
+    const Instruction begun = *std::exchange(begun_[index], {});
+    update(begun, *stages_[index], worker, transport_->sum_of_numbers(begun.action, worker));
   }
   void end_updates_of(int worker) {
     const PipelineShape& shape = program_.schedule.shape;
@@ -460,12 +460,12 @@ class Interpreter {
     losses_.record(instruction, worker, updates, loss, std::move(sums));
   }
 
-  std::size_t place_of(const Action& action) const {
+  std::size_t index_of(const Action& action) const {
     return as_size(action.replica * program_.schedule.shape.stages + action.stage);
   }
-  Stage& stage_of(const Action& action) const { return *stages_[place_of(action)]; }
+  Stage& stage_of(const Action& action) const { return *stages_[index_of(action)]; }
   GradientExchange* exchange_of(const Action& action) const {
-    return request_.exchanges == nullptr ? nullptr : (*request_.exchanges)[place_of(action)].get();
+    return request_.exchanges == nullptr ? nullptr : (*request_.exchanges)[index_of(action)].get();
   }
 
   const Program& program_;
@@ -473,8 +473,8 @@ class Interpreter {
   const RunRequest& request_;
   PassSamples passes_;
   LossesAndMetrics losses_;
-  std::vector<std::optional<Instruction>> begun_;  ///< [place] updates that wait for other stages
-  /// [worker], by place and number of the forward
+  std::vector<std::optional<Instruction>> begun_;  ///< updates that wait for other stages
+  /// [worker], by stage replica and number of the forward
   std::vector<std::map<std::pair<std::size_t, int>, Activations>> activations_;
   ActionLog own_log_;
   ActionLog& log_;

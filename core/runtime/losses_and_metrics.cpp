@@ -102,7 +102,7 @@ void LossesAndMetrics::refuse(const Reading& reading, double loss, int worker) c
              key.ahead == 0 ? std::string()
                             : concat(", predicted ", counted(key.ahead, "step"), " ahead"),
              "; try a smaller optimizer.lr"),
-      passes_.place(action, worker));
+      passes_.where(action, worker));
 }
 
 /// Reads a value. A process of a team polls for it, so that a failure elsewhere ends the wait.

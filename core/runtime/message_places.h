@@ -20,7 +20,7 @@ class MessagePlaces {
     }
   }
   std::size_t count() const { return count_; }
-  std::size_t of(const Port& port) const {
+  std::size_t index(const Port& port) const {
     const Places& link = links_[as_size(port.link)];
     return link.first + static_cast<std::size_t>(port.turn % link.count);
   }

@@ -44,7 +44,7 @@ int PassSamples::id(const Action& action) const {
   return action.minibatch * shape_.microbatches + action.microbatch;
 }
 
-std::string PassSamples::place(const Action& action, int worker) const {
+std::string PassSamples::where(const Action& action, int worker) const {
   return concat("worker ", worker, ", stage ", action.stage, ", ",
                 action_name(action, shape_.microbatches));
 }

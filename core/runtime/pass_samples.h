@@ -24,7 +24,7 @@ class PassSamples {
   /// Number under which a stage keeps the forward of this mini-batch and micro-batch.
   int id(const Action& action) const;
   /// Where an action runs, for errors: "worker 1, stage 1, 1F17".
-  std::string place(const Action& action, int worker) const;
+  std::string where(const Action& action, int worker) const;
 
  private:
   const PipelineShape& shape_;

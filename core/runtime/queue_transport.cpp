@@ -42,9 +42,9 @@ class QueueTransport final : public Transport {
   void send(const Port& port, Envelope message) override {
     const Link& link = program_.links[as_size(port.link)];
     OnLink& state = on_link_[as_size(port.link)];
-    const std::size_t place = places_.of(port);
+    const std::size_t slot = places_.index(port);
     const auto room = [&] {
-      return !ready_[place] && (link.capacity == 0 || state.waiting < link.capacity);
+      return !ready_[slot] && (link.capacity == 0 || state.waiting < link.capacity);
     };
     if (!room()) {
       state.full = true;
@@ -53,16 +53,16 @@ class QueueTransport final : public Transport {
     }
     ++state.waiting;
     const EnvelopeContents contents = contents_of(message);
-    messages_[place] = {depart(flat(std::move(message)), devices_[as_size(port.to)]), contents};
-    ready_[place].store(true, std::memory_order_release);
+    messages_[slot] = {depart(flat(std::move(message)), devices_[as_size(port.to)]), contents};
+    ready_[slot].store(true, std::memory_order_release);
     wake(port.to);
   }
 
   Envelope receive(const Port& port, int worker, Enclosed) override {
-    const std::size_t place = places_.of(port);
-    auto& ready = ready_[place];
+    const std::size_t slot = places_.index(port);
+    auto& ready = ready_[slot];
     wait(worker, [&] { return ready.load(std::memory_order_acquire); });
-    OnItsWay message = std::exchange(messages_[place], {});
+    OnItsWay message = std::exchange(messages_[slot], {});
     OnLink& state = on_link_[as_size(port.link)];
     --state.waiting;
     ready = false;

@@ -25,14 +25,14 @@ class SerialTransport final : public Transport {
   }
 
   void send(const Port& port, Envelope message) override {
-    std::optional<Envelope>& place = messages_[places_.of(port)];
-    PIPEWRIGHT_CHECK(!place, "the place of the message is taken");
-    place = std::move(message);
+    std::optional<Envelope>& slot = messages_[places_.index(port)];
+    PIPEWRIGHT_CHECK(!slot, "the place of the message is taken");
+    slot = std::move(message);
   }
   Envelope receive(const Port& port, int, Enclosed) override {
-    std::optional<Envelope>& place = messages_[places_.of(port)];
-    PIPEWRIGHT_CHECK(place, "the message is not there");
-    return *std::exchange(place, {});
+    std::optional<Envelope>& slot = messages_[places_.index(port)];
+    PIPEWRIGHT_CHECK(slot, "the message is not there");
+    return *std::exchange(slot, {});
   }
   /// The last replica to arrive performs the later rounds for all replicas.
   SummedBytes reduce(const Instruction& instruction, Stage& stage, GradientExchange* exchange,

@@ -22,9 +22,9 @@ class StageNumbers {
   void give(const Action& update, double number) {
     Row& row = rows_[{update.minibatch, update.replica}];
     row.numbers.resize(as_size(stages_));
-    std::optional<double>& place = row.numbers[as_size(update.stage)];
-    PIPEWRIGHT_CHECK(!place, "stage ", update.stage, " has given its number twice");
-    place = number;
+    std::optional<double>& given = row.numbers[as_size(update.stage)];
+    PIPEWRIGHT_CHECK(!given, "stage ", update.stage, " has given its number twice");
+    given = number;
     ++row.given;
   }
   bool complete(const Action& update) const {

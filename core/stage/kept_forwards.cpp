@@ -24,7 +24,7 @@ KeptForward& KeptForwards::add(KeptForward forward) {
   return *free = std::move(forward);
 }
 
-KeptForward& KeptForwards::of(int id) {
+KeptForward& KeptForwards::forward(int id) {
   const auto slot = std::ranges::find(slots_, id, &KeptForward::id);
   PIPEWRIGHT_CHECK(id >= 0 && slot != slots_.end(), "stage ", stage_, " keeps no forward ", id);
   return *slot;
@@ -64,7 +64,7 @@ BackwardRoots KeptForwards::roots_of(const KeptForward& slot, BackwardRequest& r
 }
 
 Tensors KeptForwards::backward(int id, BackwardRequest request) {
-  KeptForward& slot = of(id);
+  KeptForward& slot = forward(id);
   PIPEWRIGHT_CHECK(slot.keep == Keep::Graph, "forward ", id, " has not been recomputed");
   const BackwardRoots roots = roots_of(slot, request);
   const std::vector<at::Tensor> results = differentiate(slot, roots, request);
@@ -87,13 +87,14 @@ std::vector<at::Tensor> KeptForwards::differentiate(KeptForward& slot, const Bac
     slot.halves.push_back({*request.half_of, gradients_.scale(), std::move(half.weights)});
     return std::move(half.of_inputs);
   }
-  std::vector<at::Tensor> of(leaves_.begin(), request.learn ? leaves_.end() : leaves_.begin());
-  const auto learned = static_cast<std::ptrdiff_t>(of.size());
-  of.insert(of.end(), inputs.begin(), inputs.end());
-  if (roots.outputs.empty() || of.empty()) return {};
+  std::vector<at::Tensor> wanted(leaves_.begin(), request.learn ? leaves_.end() : leaves_.begin());
+  const auto learned = static_cast<std::ptrdiff_t>(wanted.size());
+  wanted.insert(wanted.end(), inputs.begin(), inputs.end());
+  if (roots.outputs.empty() || wanted.empty()) return {};
   const WeightGradients::Adding adding(gradients_, request.scale / gradients_.scale());
   const bool keep_graph = !request.last || !slot.halves.empty();
-  auto results = torch::autograd::grad(roots.outputs, of, roots.gradients, keep_graph, false, true);
+  auto results =
+      torch::autograd::grad(roots.outputs, wanted, roots.gradients, keep_graph, false, true);
   results.erase(results.begin(), results.begin() + learned);
   return results;
 }
@@ -124,7 +125,7 @@ void KeptForwards::finish_walk(KeptForward& slot) {
 }
 
 void KeptForwards::backward_weight(int id, int loss, double scale) {
-  KeptForward& slot = of(id);
+  KeptForward& slot = forward(id);
   const auto half = std::ranges::find(slot.halves, loss, &KeptHalf::loss);
   PIPEWRIGHT_CHECK(half != slot.halves.end(), "stage ", stage_, " has no half of loss ", loss);
   {

@@ -76,7 +76,7 @@ class KeptForwards {
   /// References are valid until the next add().
   KeptForward& add(KeptForward forward);
   /// Throws Error{Bug} if none is kept under that id.
-  KeptForward& of(int id);
+  KeptForward& forward(int id);
 
   /// Stage::backward() and Stage::backward_weight().
   Tensors backward(int id, BackwardRequest request);

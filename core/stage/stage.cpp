@@ -73,8 +73,8 @@ Stage::Stage(StageParts parts, std::uint64_t seed)
                          parts_.keep_gradient)),
       rules_(parts_.gradient_rules, layout_.size, parts_.options) {
   if (parts_.drift_decay) state_.drift = at::zeros({layout_.size}, parts_.options);
-  for (const LayerPtr& layer : parts_.layers) place(layer);
-  if (parts_.head) place(parts_.head);
+  for (const LayerPtr& layer : parts_.layers) add_layer(layer);
+  if (parts_.head) add_layer(parts_.head);
   auto parameters = named_parameters();
   std::size_t next = 0;
   for (const OwnedLayer& placed : layers_)
@@ -94,7 +94,7 @@ Stage::Stage(StageParts parts, std::uint64_t seed)
     deferred_.emplace(parts_.running_statistics == RunningStatistics::DeferredBiased);
 }
 
-void Stage::place(const LayerPtr& layer) {
+void Stage::add_layer(const LayerPtr& layer) {
   OwnedLayer placed{.layer = layer, .parameters = layer->parameters().size()};
   if (!layers_.empty()) {
     placed.first_parameter = layers_.back().first_parameter + layers_.back().parameters;
@@ -118,7 +118,7 @@ NamedTensors Stage::named_parameters() const {
   NamedTensors all;
   const at::Tensor& latest = weights_.latest();
   for (const FlatLayout::Entry& entry : layout_.entries)
-    all.emplace_back(entry.name, entry.of(latest));
+    all.emplace_back(entry.name, entry.view(latest));
   return all;
 }
 
@@ -127,7 +127,8 @@ NamedTensors Stage::named_earlier() const {
   if (!weights_.has_earlier()) return all;
   for (int before = 1; before <= weights_.earlier(); ++before)
     for (const FlatLayout::Entry& entry : layout_.entries)
-      all.emplace_back(concat(before, ".", entry.name), entry.of(weights_.earlier_version(before)));
+      all.emplace_back(concat(before, ".", entry.name),
+                       entry.view(weights_.earlier_version(before)));
   return all;
 }
 
@@ -250,7 +251,7 @@ Tensors Stage::forward(int id, Tensors inputs, const Pass& pass, bool input_grad
   if (disturbances_) disturbances_->begin_forward(pass, buffers_);
   std::shared_ptr<EarlierSlices> earlier;
   if (pass.slices > 1)
-    earlier = pass.slice == 0 ? std::make_shared<EarlierSlices>() : kept_.of(id - 1).earlier;
+    earlier = pass.slice == 0 ? std::make_shared<EarlierSlices>() : kept_.forward(id - 1).earlier;
   KeptForward& slot = kept_.add({.id = id,
                                  .keep = keep,
                                  .input_gradient = input_gradient,
@@ -264,7 +265,7 @@ Tensors Stage::forward(int id, Tensors inputs, const Pass& pass, bool input_grad
 }
 
 void Stage::recompute(int id, const Pass& pass) {
-  KeptForward& slot = kept_.of(id);
+  KeptForward& slot = kept_.forward(id);
   slot.keep = Keep::Graph;
   Pass again = pass;
   again.recomputing = parts_.running_statistics != RunningStatistics::PerPass;
@@ -272,7 +273,7 @@ void Stage::recompute(int id, const Pass& pass) {
 }
 
 at::Tensor Stage::final_loss(int id, const at::Tensor& target, const at::Tensor& whole) {
-  KeptForward& slot = kept_.of(id);
+  KeptForward& slot = kept_.forward(id);
   const at::AutoGradMode record(slot.keep == Keep::Graph);
   const at::Tensor loss = whole.defined() ? parts_.loss->of_slice(slot.outputs[0], target, whole)
                                           : (*parts_.loss)(slot.outputs[0], target);
@@ -291,17 +292,17 @@ at::Tensor Stage::loss_of(const Tensors& outputs, const at::Tensor& target) cons
 at::Tensor Stage::head(int id, const at::Tensor& target, const Pass& pass, double factor,
                        bool output_gradient) {
   const at::AutoGradMode record(true);
-  KeptForward& slot = kept_.of(id);
+  KeptForward& slot = kept_.forward(id);
   const at::Tensor output = slot.outputs[0].detach().set_requires_grad(output_gradient);
   const at::Tensor loss =
       (*parts_.loss)(gradients_.widened(run(layers_.back(), {output}, pass, true)[0]), target);
   const auto leaves = weights_.leaves().subspan(main_parameters_);
-  std::vector<at::Tensor> of(leaves.begin(), leaves.end());
-  if (output_gradient) of.push_back(output);
+  std::vector<at::Tensor> wanted(leaves.begin(), leaves.end());
+  if (output_gradient) wanted.push_back(output);
   const double scale = gradients_.scale();
   const WeightGradients::Adding adding(gradients_, 1 / scale);
-  const auto gradients =
-      torch::autograd::grad({loss}, of, {at::full_like(loss, factor * scale)}, false, false, true);
+  const auto gradients = torch::autograd::grad(
+      {loss}, wanted, {at::full_like(loss, factor * scale)}, false, false, true);
   if (output_gradient) slot.head_gradient = gradients.back();
   slot.head_scale = scale;
   if (slot.keep == Keep::Inputs) slot.outputs.clear();

@@ -185,7 +185,7 @@ class Stage {
     LayerPtr layer;
     std::size_t first_parameter = 0, parameters = 0, first_buffer = 0, buffers = 0;
   };
-  void place(const LayerPtr& layer);
+  void add_layer(const LayerPtr& layer);
   Tensors run(const OwnedLayer& placed, const Tensors& inputs, Pass pass, bool adds);
   Tensors run_layers(const Tensors& inputs, const Pass& pass, bool adds = true);
   Tensors leaving(const Tensors& values) const;

@@ -20,7 +20,7 @@ std::vector<at::Tensor> StageProbeAccess::gradients_with(const With& with, const
                                                          int id, BackwardRequest request,
                                                          const Pass& pass,
                                                          const at::Tensor& target) {
-  const KeptForward& slot = stage_.kept_.of(id);
+  const KeptForward& slot = stage_.kept_.forward(id);
   const StageParts& parts = stage_.parts_;
   const WeightGradients& sums = stage_.gradients_;
   KeptForward beside{
@@ -36,12 +36,13 @@ std::vector<at::Tensor> StageProbeAccess::gradients_with(const With& with, const
     beside.outputs = stage_.run_layers(beside.inputs, again, /*adds=*/false);
     if (request.own_loss && parts.last) beside.loss = (*parts.loss)(beside.outputs[0], target);
     const BackwardRoots roots = stage_.kept_.roots_of(beside, request);
-    std::vector<at::Tensor> of(leaves.begin(), leaves.end());
+    std::vector<at::Tensor> found;
     if (!roots.outputs.empty())
-      of = torch::autograd::grad(roots.outputs, of, roots.gradients, false, false, true);
-    for (std::size_t i = 0; i < of.size(); ++i)
-      if (!roots.outputs.empty() && of[i].defined())
-        gradients[i] = sums.widened(of[i].detach()).mul(request.scale / sums.scale());
+      found = torch::autograd::grad(roots.outputs, {leaves.begin(), leaves.end()}, roots.gradients,
+                                    false, false, true);
+    for (std::size_t i = 0; i < found.size(); ++i)
+      if (found[i].defined())
+        gradients[i] = sums.widened(found[i].detach()).mul(request.scale / sums.scale());
   }
   stage_.install(now, pass);
   return gradients;
@@ -49,14 +50,14 @@ std::vector<at::Tensor> StageProbeAccess::gradients_with(const With& with, const
 
 Tensors StageProbeAccess::inputs_of(int id) const {
   Tensors inputs;
-  for (const at::Tensor& input : stage_.kept_.of(id).inputs) inputs.push_back(input.detach());
+  for (const at::Tensor& input : stage_.kept_.forward(id).inputs) inputs.push_back(input.detach());
   return inputs;
 }
 
 std::vector<at::Tensor> StageProbeAccess::leaves_of(const at::Tensor& flat) const {
   std::vector<at::Tensor> leaves;
   for (const FlatLayout::Entry& entry : stage_.layout_.entries)
-    leaves.push_back(entry.of(flat).detach().set_requires_grad(true));
+    leaves.push_back(entry.view(flat).detach().set_requires_grad(true));
   return leaves;
 }
 
@@ -95,7 +96,7 @@ NamedTensors StageProbeAccess::divisors() const {
   const at::Tensor flat = stage_.parts_.optimizer->preconditioner(stage_.state_);
   if (!flat.defined()) return all;
   for (const FlatLayout::Entry& entry : stage_.layout_.entries)
-    all.emplace_back(entry.name, on_host(entry.of(flat)));
+    all.emplace_back(entry.name, on_host(entry.view(flat)));
   return all;
 }
 

@@ -44,7 +44,7 @@ void WeightNoise::draw(std::size_t parameter, const Pass& pass) {
     for (std::int64_t i = begin; i < end; ++i)
       values[i] = 1 + size_ * stream.normal(first + static_cast<std::uint64_t>(i));
   });
-  entry.of(factors_).copy_(upload(drawn, factors_.device()));
+  entry.view(factors_).copy_(upload(drawn, factors_.device()));
 }
 
 }  // namespace pipewright

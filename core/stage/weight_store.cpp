@@ -56,7 +56,7 @@ WeightStore::WeightStore(const FlatLayout& layout, const at::TensorOptions& opti
   }
   for (const FlatLayout::Entry& entry : layout.entries)
     leaves_.push_back(
-        entry.of(narrow_ && !entry.exact ? live_copy_ : live_).detach().set_requires_grad(true));
+        entry.view(narrow_ && !entry.exact ? live_copy_ : live_).detach().set_requires_grad(true));
   installed_ = first.flat.const_data_ptr();
 }
 

@@ -47,7 +47,7 @@ NameTranslation::NameTranslation(const ForeignNames& rules)
 
 NameTranslation::~NameTranslation() = default;
 
-ForeignTensor NameTranslation::of(const std::string& our_name) const {
+ForeignTensor NameTranslation::theirs(const std::string& our_name) const {
   if (our_name.starts_with("heads.")) return {};
   std::string name = our_name;
   for (const auto& [match, by] : rules_->names) name = match.replaced(name, by);

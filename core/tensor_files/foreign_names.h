@@ -45,7 +45,7 @@ class NameTranslation {
  public:
   explicit NameTranslation(const ForeignNames& rules);
   ~NameTranslation();
-  ForeignTensor of(const std::string& our_name) const;  ///< no names: theirs has no such tensor
+  ForeignTensor theirs(const std::string& our_name) const;  ///< no names: theirs has no such tensor
   bool ignores(const std::string& their_name) const;
 
  private:

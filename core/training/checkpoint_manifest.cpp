@@ -52,10 +52,10 @@ std::int64_t size_of(const fs::path& path) {
 }
 
 /// A field of that kind; an integer is from 0 to `most`. Throws Error{Data} at `where`.
-const Value& field(const Value& of, const std::string& key, Value::Kind kind,
+const Value& field(const Value& mapping, const std::string& key, Value::Kind kind,
                    const std::string& where,
                    std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
-  const Value* const value = of.find(key);
+  const Value* const value = mapping.find(key);
   const bool fits =
       value != nullptr && value->is(kind) &&
       (kind != Value::Kind::Integer || (value->integer >= 0 && value->integer <= most));
@@ -67,9 +67,9 @@ const Value& field(const Value& of, const std::string& key, Value::Kind kind,
   return *value;
 }
 
-int int_field(const Value& of, const std::string& key, const std::string& where) {
+int int_field(const Value& mapping, const std::string& key, const std::string& where) {
   return static_cast<int>(
-      field(of, key, Value::Kind::Integer, where, std::numeric_limits<int>::max()).integer);
+      field(mapping, key, Value::Kind::Integer, where, std::numeric_limits<int>::max()).integer);
 }
 
 /// The loss scale of a file, if it has one.

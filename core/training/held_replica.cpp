@@ -49,7 +49,7 @@ std::vector<Slot> slots_of(const HeldReplica& held) {
   const auto add = [&](const std::string& name, const at::Tensor& flat) {
     Slot& slot = all.emplace_back(Slot{name, {}});
     for (const FlatLayout::Entry& entry : held.stage->layout().entries)
-      slot.tensors.push_back(flat.defined() ? entry.of(flat) : flat);
+      slot.tensors.push_back(flat.defined() ? entry.view(flat) : flat);
   };
   const auto names = optimizer.slot_names(held.stage->predicts());
   for (std::size_t s = 0; s < names.size(); ++s) add(names[s], state.slots[s]);

@@ -19,7 +19,7 @@ const Program* first_program(const Plan& plan, const std::deque<Program>& kept, 
 
 }  // namespace
 
-const Program& Programs::of(std::int64_t first, int minibatches) {
+const Program& Programs::segment(std::int64_t first, int minibatches) {
   const Experiment& e = *plan_.experiment;
   if (e.scheme->repeats())
     if (const Program* known = of_any_first(minibatches)) return *known;

@@ -19,7 +19,7 @@ class Programs {
   /// The program of the `minibatches` that follow the first `first` of the training; valid until
   /// the call after the next. A schedule of a scheme that repeats() does not depend on `first`, so
   /// that each length is planned and proved once. Throws what proved_schedule() throws.
-  const Program& of(std::int64_t first, int minibatches);
+  const Program& segment(std::int64_t first, int minibatches);
 
  private:
   /// A program of so many mini-batches whatever their `first`; null: there is none yet.

@@ -60,9 +60,9 @@ RowLog go_on_with_steps(const std::filesystem::path& folder, const RowLogPart& p
 std::string step_rows(const std::vector<std::vector<double>>& losses, std::int64_t first,
                       std::int64_t minibatches_per_epoch) {
   std::string rows;
-  for (const std::vector<double>& of : losses) {
+  for (const std::vector<double>& minibatch : losses) {
     rows += concat(first / minibatches_per_epoch, ",", first % minibatches_per_epoch);
-    for (const double loss : of) {
+    for (const double loss : minibatch) {
       rows += ',';
       append_number(rows, loss);
     }

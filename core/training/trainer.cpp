@@ -181,7 +181,7 @@ RunResult Trainer::run(const Program& program, std::int64_t first) {
 /// Trains one segment, from an empty pipeline to an empty pipeline.
 void Trainer::train_to(std::int64_t end) {
   const std::int64_t first = done();
-  last_ = &programs_.of(first, static_cast<int>(end - first));
+  last_ = &programs_.segment(first, static_cast<int>(end - first));
   const auto begin = std::chrono::steady_clock::now();
   const RunResult result = run(*last_, first);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;

@@ -64,7 +64,7 @@ Tensors inputs_of(const TensorFile& file, const at::TensorOptions& options) {
 /// Adds the gradient of a tensor that is called so here; absent gradients are zeros.
 void add_gradient(TensorFile& results, const NameTranslation& translated, const std::string& name,
                   const at::Tensor& parameter) {
-  const ForeignTensor theirs = translated.of(name);
+  const ForeignTensor theirs = translated.theirs(name);
   const at::Tensor gradient =
       parameter.grad().defined() ? parameter.grad() : at::zeros_like(parameter);
   results.tensors.emplace_back(theirs.names.at(0) + ".grad",
@@ -96,7 +96,7 @@ void probe(const std::filesystem::path& path) {
     for (std::size_t i = 0; i < placed.parameters.size(); ++i)
       add_gradient(results, translated, placed.parameter_names[i], placed.parameters[i]);
     for (std::size_t i = 0; training && i < placed.buffers.size(); ++i)
-      results.tensors.emplace_back(translated.of(placed.buffer_names[i]).names.at(0),
+      results.tensors.emplace_back(translated.theirs(placed.buffer_names[i]).names.at(0),
                                    placed.buffers[i]);
   }
   write_safetensors(document.find("output")->text, results);

@@ -42,7 +42,7 @@ int main() {
   const FlatLayout layout = flat_layout(shapes, 8);
   at::Tensor weights = at::zeros({layout.size}, at::kDouble);
   for (std::size_t p = 0; p < shapes.size(); ++p)
-    layout.entries[p].of(weights).copy_(numbers_of(given["parameters"][p][2], shapes[p].second));
+    layout.entries[p].view(weights).copy_(numbers_of(given["parameters"][p][2], shapes[p].second));
   OptimizerState state = fresh_state(*optimizer, layout, at::kDouble, false, false);
   json after = json::array();
   for (std::size_t t = 0; t < given["rates"].size(); ++t) {
@@ -57,7 +57,7 @@ int main() {
                      .lr = given["rates"][t].get<double>()});
     json& step = after.emplace_back(json::array());
     for (const FlatLayout::Entry& entry : layout.entries) {
-      const at::Tensor flat = entry.of(weights).flatten().contiguous();
+      const at::Tensor flat = entry.view(weights).flatten().contiguous();
       step.push_back(std::vector<double>(flat.const_data_ptr<double>(),
                                          flat.const_data_ptr<double>() + flat.numel()));
     }

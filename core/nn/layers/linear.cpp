@@ -38,12 +38,13 @@ struct AddedProduct : torch::autograd::Function<AddedProduct> {
     if (!gradient.defined()) return {{}, {}, {}, {}};
     const variable_list saved = context->get_saved_variables();
     auto* const sums = reinterpret_cast<GradientSums*>(context->saved_data["sums"].toInt());
-    variable_list of(4);
-    if (context->needs_input_grad(0)) of[0] = gradient.mm(saved[1]);
-    if (context->needs_input_grad(1)) of[1] = sums->add_product(saved[1], gradient.t(), saved[0]);
+    variable_list results(4);
+    if (context->needs_input_grad(0)) results[0] = gradient.mm(saved[1]);
+    if (context->needs_input_grad(1))
+      results[1] = sums->add_product(saved[1], gradient.t(), saved[0]);
     if (context->saved_data["biased"].toBool() && context->needs_input_grad(2))
-      of[2] = gradient.sum(0);
-    return of;
+      results[2] = gradient.sum(0);
+    return results;
   }
 };
 

@@ -24,26 +24,26 @@ class Clip final : public GradientRule {
 
   bool over_model() const override { return over_model_; }
 
-  void apply(const RuledGradient& of) const override {
+  void apply(const RuledGradient& ruled) const override {
     if (over_model_) {
-      const double factor = norm_ / (std::sqrt(of.model_square) + kAboveZero);
+      const double factor = norm_ / (std::sqrt(ruled.model_square) + kAboveZero);
       if (factor >= 1) return;  // not so if the norm is NaN, which gradients then show
-      return scale(of, factor);
+      return scale(ruled, factor);
     }
     std::vector<at::Tensor> norms;
-    for (const at::Tensor& gradient : of.gradients)
+    for (const at::Tensor& gradient : ruled.gradients)
       if (gradient.defined()) norms.push_back(at::linalg_vector_norm(gradient, 2));
     if (norms.empty()) return;
     const at::Tensor total = at::linalg_vector_norm(at::stack(norms), 2);
-    scale(of, (total + kAboveZero).reciprocal().mul(norm_).clamp_max(1));
+    scale(ruled, (total + kAboveZero).reciprocal().mul(norm_).clamp_max(1));
   }
 
  private:
   static constexpr double kAboveZero = 1e-6;
 
   template <class Factor>
-  static void scale(const RuledGradient& of, const Factor& factor) {
-    for (at::Tensor& gradient : of.gradients)
+  static void scale(const RuledGradient& ruled, const Factor& factor) {
+    for (at::Tensor& gradient : ruled.gradients)
       if (gradient.defined()) gradient = gradient * factor;
   }
 

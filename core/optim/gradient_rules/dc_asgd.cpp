@@ -27,18 +27,18 @@ class DelayCompensation final : public GradientRule {
   }
   bool compares_versions() const override { return true; }
 
-  void apply(const RuledGradient& of) const override {
-    const bool corrects = of.is_stale() && lambda_ != 0;
+  void apply(const RuledGradient& ruled) const override {
+    const bool corrects = ruled.is_stale() && lambda_ != 0;
     if (!corrects && !adaptive_) return;
-    for (std::size_t p = 0; p < of.gradients.size(); ++p) {
-      at::Tensor& gradient = of.gradients[p];
+    for (std::size_t p = 0; p < ruled.gradients.size(); ++p) {
+      at::Tensor& gradient = ruled.gradients[p];
       if (!gradient.defined()) continue;
-      const FlatLayout::Entry& entry = of.layout.entries[p];
+      const FlatLayout::Entry& entry = ruled.layout.entries[p];
       at::Tensor square = gradient * gradient;
-      if (adaptive_) entry.of(of.slots[0]).mul_(decay_).add_(square, 1 - decay_);
+      if (adaptive_) entry.view(ruled.slots[0]).mul_(decay_).add_(square, 1 - decay_);
       if (!corrects) continue;
-      if (adaptive_) square = square / (entry.of(of.slots[0]) + eps_).sqrt_();
-      gradient = gradient + square * (entry.of(of.weights) - entry.of(of.read)) * lambda_;
+      if (adaptive_) square = square / (entry.view(ruled.slots[0]) + eps_).sqrt_();
+      gradient = gradient + square * (entry.view(ruled.weights) - entry.view(ruled.read)) * lambda_;
     }
   }
 

@@ -25,16 +25,16 @@ class GapAware final : public GradientRule {
   bool compares_versions() const override { return true; }
   bool follows_steps() const override { return true; }
 
-  void apply(const RuledGradient& of) const override {
-    if (!of.is_stale() || of.updates == 0 || of.peak_lr == 0) return;
-    const double correction = 1 - std::pow(decay_, static_cast<double>(of.updates));
-    for (std::size_t p = 0; p < of.gradients.size(); ++p) {
-      at::Tensor& gradient = of.gradients[p];
+  void apply(const RuledGradient& ruled) const override {
+    if (!ruled.is_stale() || ruled.updates == 0 || ruled.peak_lr == 0) return;
+    const double correction = 1 - std::pow(decay_, static_cast<double>(ruled.updates));
+    for (std::size_t p = 0; p < ruled.gradients.size(); ++p) {
+      at::Tensor& gradient = ruled.gradients[p];
       if (!gradient.defined()) continue;
-      const FlatLayout::Entry& entry = of.layout.entries[p];
-      const at::Tensor step = (entry.of(of.slots[0]) / correction).sqrt_().add_(eps_);
-      const at::Tensor gap = (entry.of(of.weights) - entry.of(of.read)).abs_();
-      gradient = gradient / (gap / step.mul_(of.peak_lr) + 1);
+      const FlatLayout::Entry& entry = ruled.layout.entries[p];
+      const at::Tensor step = (entry.view(ruled.slots[0]) / correction).sqrt_().add_(eps_);
+      const at::Tensor gap = (entry.view(ruled.weights) - entry.view(ruled.read)).abs_();
+      gradient = gradient / (gap / step.mul_(ruled.peak_lr) + 1);
     }
   }
 

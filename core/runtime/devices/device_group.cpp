@@ -117,25 +117,25 @@ void DeviceGroups::prepare(const Program& program, at::Device own) {
 std::unique_ptr<DeviceGroup> DeviceGroups::connected(const Members& members, at::Device own) {
   const NcclApi& api = *find_();
   const NcclId id = agreed_id(api, members);
-  const auto place = static_cast<int>(std::ranges::find(members, rank_) - members.begin());
+  const auto member = static_cast<int>(std::ranges::find(members, rank_) - members.begin());
   const auto size = static_cast<int>(members.size());
   NcclCommunicator communicator = nullptr;
   const c10::DeviceGuard guard(own);
-  expect(api, api.comm_init_rank(&communicator, size, id, place), "cannot connect");
+  expect(api, api.comm_init_rank(&communicator, size, id, member), "cannot connect");
   auto group = std::make_unique<DeviceGroup>(api, communicator, own);
-  connect(*group, size, place);
+  connect(*group, size, member);
   return group;
 }
 
 /// Lets the members connect by a first exchange, for which both must wait. Here all processes come
 /// in one order; at the first message of a schedule the other side might never come.
-void DeviceGroups::connect(DeviceGroup& group, int size, int place) {
+void DeviceGroups::connect(DeviceGroup& group, int size, int member) {
   std::vector<DeviceGroup::Transfer> out, in;
   const auto byte = [&] {
     return at::zeros({1}, at::TensorOptions(at::kByte).device(group.device()));
   };
   for (int other = 0; other < size; ++other) {
-    if (other == place) continue;
+    if (other == member) continue;
     out.emplace_back(other, byte());
     in.emplace_back(other, byte());
   }

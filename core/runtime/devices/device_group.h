@@ -80,7 +80,7 @@ class DeviceGroups {
   using Known = std::map<std::vector<int>, std::unique_ptr<DeviceGroup>>;
   /// Collective over the members: a new group of which this process is one.
   std::unique_ptr<DeviceGroup> connected(const std::vector<int>& members, at::Device own);
-  void connect(DeviceGroup& group, int size, int place);
+  void connect(DeviceGroup& group, int size, int member);
   NcclId agreed_id(const NcclApi& api, const std::vector<int>& members);
 
   const int rank_, size_;

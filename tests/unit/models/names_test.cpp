@@ -27,7 +27,7 @@ Names their_names(const std::string& name, const std::string& options, const std
   const NameTranslation translated((*make)(read.resolved()));
   Names names;
   for (const auto& [ours, shape] : state_shapes(model->layers()))
-    names.push_back(translated.of(ours).names.at(0));
+    names.push_back(translated.theirs(ours).names.at(0));
   return names;
 }
 

@@ -23,8 +23,8 @@ struct RuledStage {
         weights(at::zeros({layout.size}, at::kDouble)),
         read(weights.clone()) {
     for (const FlatLayout::Entry& entry : layout.entries) {
-      entry.of(weights).copy_(random(entry.shape, 3));
-      entry.of(read).copy_(random(entry.shape, 4));
+      entry.view(weights).copy_(random(entry.shape, 3));
+      entry.view(read).copy_(random(entry.shape, 4));
       gradients.push_back(random(entry.shape, 5));
     }
   }
@@ -41,7 +41,7 @@ struct RuledStage {
   }
   /// W_now − W_read of a parameter.
   at::Tensor gap(std::size_t p) const {
-    return layout.entries[p].of(weights) - layout.entries[p].of(read);
+    return layout.entries[p].view(weights) - layout.entries[p].view(read);
   }
 
   FlatLayout layout;
@@ -162,7 +162,7 @@ TEST(GapAware, DividesByTheGapInStepsOfAverageLength) {
       (0.25 * 0.75 * first * first + 0.25 * second * second) / (1 - 0.75 * 0.75);
   std::vector<at::Tensor> expected;
   for (std::size_t p = 0; p < 2; ++p) {
-    const at::Tensor length = 0.2 * (stage.layout.entries[p].of(mean).sqrt() + 0.01);
+    const at::Tensor length = 0.2 * (stage.layout.entries[p].view(mean).sqrt() + 0.01);
     expected.push_back(stage.gradients[p] / (1 + stage.gap(p).abs() / length));
   }
   expect_each_near(stage.ruled(true, 2), expected);
@@ -295,7 +295,7 @@ TEST(UpdateFeedback, OfPlainSgdAtOneRateIsThatOfGradients) {
 TEST(UpdateFeedback, TakesAnUpdateWithoutGradientForZero) {
   CorrectedStage corrected("sgd", "{}", {.options = at::kDouble});
   const auto of = [&](std::size_t p) {
-    return corrected.stage.layout().entries[p].of(corrected.stage.weights().latest()).clone();
+    return corrected.stage.layout().entries[p].view(corrected.stage.weights().latest()).clone();
   };
   const at::Tensor matrix = of(0), vector = of(1);
   const std::vector<at::Tensor> gradients = CorrectedStage::gradients(0);

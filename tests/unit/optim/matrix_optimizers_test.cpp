@@ -212,13 +212,13 @@ TEST(OptimizersOfMatrices, StepAConvolutionAlikeInEitherMemoryFormat) {
     last.entries[0].channels_last = true;
     Training a(*optimizer, false, false, contiguous), b(*optimizer, false, false, contiguous);
     b.layout = last;
-    last.entries[0].of(b.weights).copy_(contiguous.entries[0].of(a.weights));
+    last.entries[0].view(b.weights).copy_(contiguous.entries[0].view(a.weights));
     for (std::uint64_t t = 1; t <= 4; ++t) {
       const at::Tensor g = a.gradients(t)[0];
       a.step({g});
       b.step({g.contiguous(at::MemoryFormat::ChannelsLast)});
     }
-    expect_near(contiguous.entries[0].of(a.weights), last.entries[0].of(b.weights),
+    expect_near(contiguous.entries[0].view(a.weights), last.entries[0].view(b.weights),
                 tolerance::kEigenbasis, name + options);
   }
 }

@@ -161,7 +161,7 @@ TEST_F(ScaledStage, SkipsAnUpdateWhoseGradientsAreNotFinite) {
       for (const int ahead : {0, 1}) {
         s.weights().install({2, ahead, 0});
         const FlatLayout::Entry& entry = s.layout().entries[0];
-        const at::Tensor wide = entry.of(s.weights().version({2, ahead, 0}));
+        const at::Tensor wide = entry.view(s.weights().version({2, ahead, 0}));
         EXPECT_TRUE(at::equal(s.weights().leaves()[0].detach(), wide.to(at::kHalf))) << what;
       }
       for (const at::Tensor& gradient : s.gradients()) EXPECT_FALSE(gradient.defined()) << what;

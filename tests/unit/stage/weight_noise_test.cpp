@@ -65,7 +65,7 @@ TEST(WeightNoise, IsTheSameForAllPassesOfAMicroBatch) {
   const at::Tensor first = noise.factors(one).clone();
   EXPECT_FALSE(at::equal(noise.factors(other), first));
   EXPECT_TRUE(at::equal(noise.factors(one), first));
-  EXPECT_TRUE(at::equal(layout.entries[0].of(first), factors_of("w", one, 5)))
+  EXPECT_TRUE(at::equal(layout.entries[0].view(first), factors_of("w", one, 5)))
       << "it does not depend on the other parameters of a stage";
 }
 
@@ -73,7 +73,7 @@ TEST(WeightNoise, DoesNotDependOnTheOrderInMemory) {
   FlatLayout layout = flat_layout({{"w", {4, 3, 2, 2}}}, 8);
   const auto factors = [&] {
     WeightNoise noise(kSize, layout, at::kDouble);
-    return layout.entries[0].of(noise.factors({})).contiguous();
+    return layout.entries[0].view(noise.factors({})).contiguous();
   };
   const at::Tensor contiguous = factors();
   layout.entries[0].channels_last = true;
@@ -138,7 +138,7 @@ TEST_F(NoisyStage, HasTheNarrowCopyOfWeightsWithNoise) {
     s.install(kFirst, {});
     const at::Tensor flat = s.weights().scratch();
     EXPECT_EQ(read(s).scalar_type(), narrow);
-    EXPECT_TRUE(at::equal(read(s), s.layout().entries[0].of(flat).to(narrow)));
+    EXPECT_TRUE(at::equal(read(s), s.layout().entries[0].view(flat).to(narrow)));
   }
 }
 

@@ -13,22 +13,22 @@ using Names = std::vector<std::string>;
 
 TEST(NameTranslation, AppliesRewritesOneAfterAnother) {
   const NameTranslation translated({.names = {{"^a\\.", "b."}, {"^b\\.(\\d)", "c$1"}}});
-  EXPECT_EQ(translated.of("a.7.weight").names, Names{"c7.weight"});
-  EXPECT_EQ(translated.of("weight.a.7").names, Names{"weight.a.7"});
+  EXPECT_EQ(translated.theirs("a.7.weight").names, Names{"c7.weight"});
+  EXPECT_EQ(translated.theirs("weight.a.7").names, Names{"weight.a.7"});
 }
 
 TEST(NameTranslation, NamesWhatAFileMayHaveInstead) {
   const NameTranslation translated(
       {.names = {{"^", "base."}}, .instead = {{"^base\\.out\\.", "base.in."}, {"^base\\.", ""}}});
-  EXPECT_EQ(translated.of("out.weight").names,
+  EXPECT_EQ(translated.theirs("out.weight").names,
             (Names{"base.out.weight", "base.in.weight", "in.weight"}));
-  EXPECT_EQ(translated.of("norm.weight").names, (Names{"base.norm.weight", "norm.weight"}));
+  EXPECT_EQ(translated.theirs("norm.weight").names, (Names{"base.norm.weight", "norm.weight"}));
 }
 
 TEST(NameTranslation, SaysWhichOfOursAreTransposed) {
   const NameTranslation translated({.names = {{"a", "b"}}, .transposed = {"a\\.weight$"}});
-  EXPECT_TRUE(translated.of("a.weight").transposed);
-  EXPECT_FALSE(translated.of("a.weight.x").transposed);
+  EXPECT_TRUE(translated.theirs("a.weight").transposed);
+  EXPECT_FALSE(translated.theirs("a.weight.x").transposed);
 }
 
 TEST(NameTranslation, IgnoresWholeNamesOnly) {
@@ -38,7 +38,7 @@ TEST(NameTranslation, IgnoresWholeNamesOnly) {
 }
 
 TEST(NameTranslation, HasNoNamesForAuxiliaryHeads) {
-  EXPECT_EQ(NameTranslation({}).of("heads.0.fc.weight").names, Names{});
+  EXPECT_EQ(NameTranslation({}).theirs("heads.0.fc.weight").names, Names{});
 }
 
 TEST(ForeignNames, AreFoundByModelAndFormat) {

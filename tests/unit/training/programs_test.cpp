@@ -45,14 +45,14 @@ TEST(Programs, OfASchemeThatRepeatsArePlannedOnceForEachLength) {
   CountedLaboratory counted("{scheme: {name: pipedream}, pipeline.stages: 4}");
   const Plan& plan = counted.laboratory.plan();
   Programs programs(plan);
-  EXPECT_EQ(&programs.of(0, plan.training.minibatches()), &plan.training);
-  EXPECT_EQ(&programs.of(7, plan.training.minibatches()), &plan.training);
+  EXPECT_EQ(&programs.segment(0, plan.training.minibatches()), &plan.training);
+  EXPECT_EQ(&programs.segment(7, plan.training.minibatches()), &plan.training);
   EXPECT_EQ(counted.planned, 0);
-  const Program& part = programs.of(0, 2);
+  const Program& part = programs.segment(0, 2);
   EXPECT_EQ(part.minibatches(), 2);
   const int once = counted.planned;
   EXPECT_GT(once, 0);
-  EXPECT_EQ(&programs.of(5, 2), &part);
+  EXPECT_EQ(&programs.segment(5, 2), &part);
   EXPECT_EQ(counted.planned, once);
 }
 
@@ -62,9 +62,9 @@ TEST(Programs, OfOthersDependOnWhereTheyBeginAndAreSharedWhereTheyAreEqual) {
   const Plan& plan = counted.laboratory.plan();
   ASSERT_FALSE(plan.experiment->scheme->repeats());
   Programs programs(plan);
-  const Program &early = programs.of(0, 2), &late = programs.of(100, 2);
+  const Program &early = programs.segment(0, 2), &late = programs.segment(100, 2);
   EXPECT_NE(early.schedule.workers, late.schedule.workers);
-  EXPECT_EQ(&programs.of(200, 2), &late);
+  EXPECT_EQ(&programs.segment(200, 2), &late);
 }
 
 }  // namespace

@@ -11,9 +11,9 @@
 
 namespace pipewright {
 
-/// What crosses the edge in place of a tensor. From a CPU it is one frame. On another device the
-/// host cannot read bytes without waiting, so there it is the payload alone, accompanied by an
-/// empty tensor [0, sizes…] whose shape and type replace the header.
+/// The message that crosses an edge in place of a tensor. From a CPU it is one frame. On another
+/// device the host cannot read bytes without waiting, so there it is the payload alone, accompanied
+/// by an empty tensor [0, sizes…] whose shape and type replace the header.
 struct Encoded {
   at::Tensor bytes;  ///< [n] kByte, on the tensor's device
   at::Tensor like;   ///< the empty tensor; undefined if `bytes` is a frame

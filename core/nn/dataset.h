@@ -23,7 +23,7 @@ namespace pipewright {
 
 enum class Split : std::uint8_t { Train, Test };
 
-/// What the experiment tells a data set before open() reads it.
+/// Facts of the experiment that a data set gets before open() reads it.
 struct DatasetRequest {
   std::uint64_t seed = 1;                 ///< of the run; no data set here depends on it
   std::vector<std::int64_t> model_input;  ///< shape of one input sample of the model
@@ -35,7 +35,7 @@ struct DatasetRequest {
   bool real_targets = false;  ///< the loss compares with real numbers: Task::Regress, if possible
 };
 
-/// What is known of a data set's samples before it is opened. Empty and 0 are not known.
+/// Facts on a data set's samples before it is opened. Empty and 0: not known.
 struct SampleForm {
   std::vector<std::int64_t> shape;  ///< as sample_shape()
   std::int64_t classes = 0;         ///< as classes(): with real-valued targets, their number
@@ -60,9 +60,9 @@ class Dataset {
   /// Throws Error{Data}. For a missing file the message says where it was looked for and where to
   /// get it; for a damaged record it says which file and which record.
   virtual void open(const DatasetRequest& request) = 0;
-  /// What the options alone say of the samples, or, where their numbers are in a file of the
-  /// user's, that file; nothing where it cannot be read, which open() reports. The options of a
-  /// model that an experiment leaves out take their values from it. May be called before open().
+  /// The form of the samples, from the options alone or from a file of the user's that has the
+  /// numbers; nothing if that file cannot be read, which open() reports. The options of a model
+  /// that an experiment leaves out take their values from it. May be called before open().
   virtual SampleForm form(bool /*real_targets*/) const { return {}; }
   virtual std::int64_t size(Split split) const = 0;
   /// Shape of the first input of a sample; {greatest number of tokens in a sample} for texts.

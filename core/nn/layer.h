@@ -61,8 +61,7 @@ class GradientSums {
                                  const at::Tensor& right) = 0;
 };
 
-/// What a forward must know besides its tensors. It is the same for all layers of a stage in one
-/// pass.
+/// Facts that a forward needs besides its tensors, the same for all layers of a stage in one pass.
 struct Pass {
   bool training = true;
   std::uint64_t seed = 0;

@@ -34,7 +34,7 @@ struct SampleShape {
 class LayerKind {
  public:
   virtual ~LayerKind() = default;
-  /// What it wants in the place of such a sample, as in "wants an image"; "": it takes the sample.
+  /// Why it refuses such a sample, as in "wants an image"; "": it takes the sample.
   virtual std::string refusal(const SampleShape& /*before*/) const { return {}; }
   /// The shape behind it. The sample is one that it takes.
   virtual SampleShape after(const SampleShape& before) const = 0;

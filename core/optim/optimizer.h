@@ -128,7 +128,7 @@ class Optimizer {
     static_cast<void>(delay), static_cast<void>(stages);
     return nullptr;
   }
-  /// What steps are divided by, element by element, as in P = √v̂ + ε: flat, with any values in the
+  /// The divisors of steps, element by element, as in P = √v̂ + ε: flat, with any values in the
   /// gaps. Undefined: the optimizer divides by nothing, or has not stepped yet.
   virtual at::Tensor preconditioner(const OptimizerState& state) const {
     static_cast<void>(state);

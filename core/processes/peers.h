@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a process knows about the others of its team (who is alive, what each is doing, who is
-/// silent), what it tells them, and the failure that ends the team.
+/// The state of the other processes of a team (alive, active, silent) as one process knows it, its
+/// messages to them, and the failure that ends the team.
 #pragma once
 
 #include <chrono>

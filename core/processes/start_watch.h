@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the launcher of a run makes of the processes that it has started while their team does not
-/// speak for itself: which has died, which is stopped, which has not come. While MPI connects them
-/// and when it ends, it waits without a limit for a process that does not come, and ends the others
-/// without a word where one dies.
+/// The launcher's watch over its processes while their team does not speak for itself: which has
+/// died, which is stopped, which has not come. While MPI connects them and when it ends, MPI waits
+/// without a limit for a process that does not come, and ends the others without a word where one
+/// dies.
 #pragma once
 
 #include <sys/types.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the processes of a run tell the one that has started them: where they are while MPI
-/// connects them or ends, when they cannot speak to each other, and that one has reported an error.
+/// Messages from the processes of a run to the launcher: where a process is while MPI connects the
+/// team or ends, when processes cannot speak to each other, and that one has reported an error.
 /// A word is a datagram to a socket of the launcher that has a name but no file. A process that
 /// does not reach it, for example on another machine, says nothing.
 #pragma once

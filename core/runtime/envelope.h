@@ -18,7 +18,7 @@ struct Envelope {
   at::Tensor scale = {};  ///< the loss scale of gradients, an int64 scalar; undefined: none
 };
 
-/// What an envelope holds besides its tensors. Both ends know it without being told.
+/// The contents of an envelope besides its tensors. Both ends know them without a message.
 struct Enclosed {
   bool originals = false, scale = false;
 };

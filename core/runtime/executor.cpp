@@ -148,7 +148,7 @@ class Interpreter {
     trace_.gather(team);
   }
 
-  /// What a worker is doing, as in "stage 1, 1F7".
+  /// The current action of a worker, as in "stage 1, 1F7".
   std::string activity(int worker) const {
     const std::string current = log_.current(worker);
     if (!current.empty() || program_.workers[as_size(worker)].empty()) return current;
@@ -288,7 +288,7 @@ class Interpreter {
     record(instruction, stage.loss_of(outputs, wanted), worker, metric_sums(outputs[0], wanted));
   }
 
-  /// What a forward keeps that is moved to the host.
+  /// The activations of a forward that are moved to the host.
   struct Activations {
     WeakStorages kept;
     std::optional<Offloaded> moved = {};

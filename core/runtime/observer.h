@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What looks at an execution without changing a bit of it, such as a probe (core/probes).
+/// Interface of an observer of executions, such as a probe (core/probes). It changes no bit.
 #pragma once
 
 #include <cstdint>

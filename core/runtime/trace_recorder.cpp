@@ -12,7 +12,7 @@
 namespace pipewright {
 namespace {
 
-/// What a process sends of its worker: its start on the host's clock, the host's name, spans.
+/// A process's message about its worker: start on the host's clock, name of the host, spans.
 std::string packed(double start, const std::vector<Span>& spans) {
   std::string bytes(sizeof start, '\0');
   std::memcpy(bytes.data(), &start, sizeof start);

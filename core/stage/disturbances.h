@@ -34,7 +34,7 @@ struct Perturbation {
   int narrow_slots() const { return weight_noise > 0 ? 1 : 0; }
 };
 
-/// What disturbs a stage replica. Used by the thread of its stage.
+/// The disturbances of a stage replica. Used by the thread of its stage.
 class Disturbances {
  public:
   /// `buffers` are those of the stage. The layout must outlive it.

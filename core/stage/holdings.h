@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What stages hold besides activations and messages, from declarations alone: what the constructor
-/// of Stage allocates, and the versions of its weights that a schedule adds.
+/// The memory of stages besides activations and messages, computed from declarations alone: the
+/// allocations of Stage's constructor, and the versions of weights that a schedule adds.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct StageNeed {
   double drained = 0;     ///< of those where the pipeline is drained: one copy, and no gradient
 };
 
-/// What decides it for all stages of a training.
+/// The parts of an experiment that decide it for all stages.
 struct Holdings {
   const Optimizer& optimizer;
   const std::vector<NamedGradientRule>& gradient_rules;

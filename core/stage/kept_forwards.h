@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the forwards of a stage keep for their backwards, and these backwards, whole or in halves.
+/// State that the forwards of a stage keep for their backwards, and these backwards, whole or in
+/// halves.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,10 +18,11 @@
 
 namespace pipewright {
 
-/// What a forward keeps: its graph, or its inputs only.
+/// Whether a forward keeps its graph, or its inputs only.
 enum class Keep : std::uint8_t { Graph, Inputs };
 
-/// What a backward starts from and what it computes. The outputs of a stage are
+/// The gradients that a backward starts from, and the ones that it computes. The outputs of a stage
+/// are
 ///   [neighbour … | bypass … | behind …]
 /// where the skip tensors in the middle go to stages that are not the neighbour. `gradients` has
 /// one tensor for each floating-point output of the two outer runs, in that order, and `bypass` one
@@ -81,7 +83,7 @@ class KeptForwards {
   /// Stage::backward() and Stage::backward_weight().
   Tensors backward(int id, BackwardRequest request);
   void backward_weight(int id, int loss, double scale);
-  /// What a backward of that forward starts from; it may move gradients out of the request.
+  /// The roots of a backward of that forward; it may move gradients out of the request.
   BackwardRoots roots_of(const KeptForward& slot, BackwardRequest& request) const;
   /// A tensor from another stage: codecs decode to contiguous tensors.
   at::Tensor arrived(const at::Tensor& value) const;

@@ -23,7 +23,7 @@ struct Node;
 
 namespace pipewright {
 
-/// What the second half needs: operations and the gradients that reached them.
+/// The second half: operations and the gradients that reached them.
 class WeightHalf {
  public:
   /// An operation that reads parameters, and the gradient of one of its outputs.

@@ -23,7 +23,7 @@
 
 namespace pipewright {
 
-/// What a stage replica is made of. All replicas share the layers, the optimizer and the loss,
+/// The parts of a stage replica. All replicas share the layers, the optimizer and the loss,
 /// which must outlive them.
 struct StageParts {
   int index = 0;
@@ -49,7 +49,7 @@ struct StageParts {
   std::vector<NamedGradientRule> gradient_rules = {};
 };
 
-/// What the schedule knows of an update.
+/// Facts of the schedule on an update.
 struct UpdateFacts {
   /// The weights that the forwards have read, if a gradient rule asks for them and they are not
   /// the latest version.
@@ -101,7 +101,7 @@ class Stage {
   /// Error{Data} if one is missing or of another shape.
   NamedTensors named_earlier() const;
   void restore_earlier(const NamedTensors& saved);
-  /// What disturbs this stage; none in most trainings.
+  /// The disturbances of this stage; none in most trainings.
   std::optional<Disturbances>& disturbances() { return disturbances_; }
 
   /// A prediction, with the learning rate `lr`, from the version that an update makes.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What probes may do to a stage beside its training, which stays as it is to the bit.
+/// Access of probes to a stage. The training beside stays as it is, to the bit.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -78,7 +78,7 @@ bool is_single_threaded();
 /// The file that a program of this name is found at on the PATH; empty if there is none.
 std::filesystem::path program_on_path(const std::string& name);
 
-/// What a program printed, stdout and stderr together, and how it ended.
+/// The output of a program, stdout and stderr together, and how it ended.
 struct ChildOutput {
   ChildEnd end;
   std::string text;

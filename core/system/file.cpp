@@ -52,7 +52,7 @@ std::string setting(const char* variable) {
   return value == nullptr ? std::string() : value;
 }
 
-/// What kind of file it is, other than a regular one: "a symbolic link", say.
+/// The kind of a file that is not regular, as in "a symbolic link".
 const char* kind_of(mode_t mode) {
   if (S_ISLNK(mode)) return "a symbolic link";
   if (S_ISDIR(mode)) return "a folder";

@@ -15,8 +15,8 @@ namespace pipewright {
 std::string read_file(const std::filesystem::path& path,
                       std::uint64_t limit_in_bytes = std::uint64_t{1} << 40);
 
-/// What is synced when a file is written. A file that outlives a power cut needs both; each takes
-/// about as long as a small training step.
+/// Which parts are synced when a file is written. A file that outlives a power cut needs both; each
+/// takes about as long as a small training step.
 struct Syncs {
   bool content = true;  ///< before the rename; otherwise a power cut may leave a file of zeros
   bool name = true;     ///< after the rename; otherwise sync_folder() can do it for several files

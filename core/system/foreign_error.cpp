@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 7> kNoMemory{kNoParts,
                                                     "numel: integer multiplication overflow",
                                                     "called with negative number"};
 
-/// What LibTorch says behind the name of an operator that adds in any order.
+/// LibTorch's words behind the name of an operator that adds in any order.
 constexpr std::string_view kUnordered = " does not have a deterministic implementation";
 
 bool is_about_memory(const std::exception& error) {

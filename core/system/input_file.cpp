@@ -14,7 +14,7 @@
 namespace pipewright {
 namespace {
 
-/// What kind of file it is, if no regular one: "a FIFO or pipe", "a device".
+/// The kind of a file that is not regular: "a FIFO or pipe", "a device".
 std::string_view unreadable_kind(mode_t mode) {
   if (S_ISFIFO(mode)) return "a FIFO or pipe";
   if (S_ISSOCK(mode)) return "a socket";

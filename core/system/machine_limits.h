@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the machine and its limits allow a process: memory, threads, open files. Error messages
-/// name the limit that was reached.
+/// The limits of the machine for a process: memory, threads, open files. Error messages name the
+/// limit that was reached.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a training is assembled from: the loaders, stages, edges and exchanges that Plan makes, and
-/// what has to be known of them before.
+/// Checks and bounds that are needed before Plan makes loaders, stages, edges and exchanges.
 #pragma once
 
 #include "core/training/plan.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the stages of a training hold, of the whole model and in process 0. Collective: every
-/// process of the team calls, and only process 0 gets all.
+/// Gathers tensors of all stages of a training in process 0. Collective: every process of the team
+/// calls, and only process 0 gets them.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,8 @@ namespace pipewright {
 TensorFile gathered_weights(const Plan& plan, Team& team,
                             const std::vector<std::unique_ptr<Stage>>& stages);
 
-/// What `held(stage)` returns for the stages that this process holds; it returns nothing for
-/// others.
+/// The tensors of all stages. `held(stage)` returns those of a stage that this process holds, and
+/// none of others.
 TensorFile gathered_tensors(const Plan& plan, Team& team,
                             const std::function<NamedTensors(int stage)>& held);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What is measured beside a training and changes no bit of it: probes at the workers, probes of
-/// the whole model, and how far measured curvature lies past the edges of stability.
+/// Measurements beside a training, which change no bit of it: probes at the workers, probes of the
+/// whole model, and how far measured curvature lies past the edges of stability.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,8 @@ class Measurements {
   /// do, finds the edges of stability, and throws Error{Experiment} if a probe cannot measure the
   /// whole model.
   void try_out(std::int64_t done, Progress* progress);
-  /// What watches the execution of the next segment, which begins after `first` mini-batches; null
-  /// without probes.
+  /// The observer of the next segment, which begins after `first` mini-batches; null without
+  /// probes.
   Observer* begin(std::int64_t first);
   /// Collective, where the segment of the mini-batches `first` to before `done` has drained the
   /// pipeline: measures the whole model with the weights that were copied meanwhile, appends the

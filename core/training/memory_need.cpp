@@ -79,7 +79,7 @@ HeldMemory held_by(const Plan& plan, const Team& team) {
                            bytes_text(held.largest_bytes), "; ", limit.text));
 }
 
-/// What each process sends to process 0, which adds up the processes of each host.
+/// A process's message to process 0, which adds up the processes of each host.
 struct Note {
   std::array<char, 64> host{};
   HeldMemory held;

@@ -48,7 +48,7 @@ Value plugins_value() {
   return plugins;
 }
 
-/// What run.json says of experiment, program and machine. `contents`: digests of the files at the
+/// Facts on experiment, program and machine for run.json. `contents`: digests of the files at the
 /// experiment's paths; `device`: the first worker's.
 Value facts_of(const Experiment& experiment, const Value& contents, at::Device device,
                const std::vector<std::string>& command, const Team& team) {
@@ -165,8 +165,8 @@ Error failure_of(const std::exception& error, const Team& team) {
   return Error(known.kind(), known.message(), concat("worker ", team.rank()));
 }
 
-/// What this process does for a run, from the claim on its folder to the last entry in run.json.
-/// While it lives, the team reports to it what this thread cannot.
+/// One session of a run: from the claim on its folder to the last entry in run.json. While it
+/// lives, the team's own thread may report failures that this thread cannot.
 class RunSession {
  public:
   RunSession(const Experiment& given, const std::filesystem::path& path, const RunChoices& choices,

@@ -80,8 +80,8 @@ bool Trainer::tells_losses() const {
                                              plan_.training.schedule.shape.replicas);
 }
 
-/// What puts losses of the segment that begins after `first` mini-batches into the event file; null
-/// where nothing does before its end.
+/// The function that puts losses of the segment behind `first` mini-batches into the event file
+/// while it is trained; null if they come at its end.
 std::function<void(int, double)> Trainer::loss_recorder(std::int64_t first) {
   if (!tells_losses()) return nullptr;
   return [this, first](int minibatch, double loss) { events_->loss(first + minibatch, loss); };

@@ -39,8 +39,8 @@ std::vector<ProbeRow> measured_whole(const Plan& plan, const TensorFile& weights
                                      const TensorFile& divisors, std::int64_t minibatch,
                                      std::vector<Probes::Cost>& costs);
 
-/// What probes will do from mini-batch `done` of the training on, for the user: how often each
-/// measures, and what those of the whole model need. `bytes`: of a copy of the model. Empty without
+/// Announces to the user how often each probe will measure from mini-batch `done` of the training
+/// on, and the memory of those of the whole model. `bytes`: of a copy of the model. Empty without
 /// probes.
 std::vector<std::string> announcement(const Plan& plan, std::int64_t done, double bytes);
 

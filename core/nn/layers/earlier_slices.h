@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the slices of a micro-batch leave for each other on one stage: the keys and values of its
-/// attention layers in the forwards, and the gradients of these in the backwards.
+/// Tensors that the slices of a micro-batch leave for each other on one stage: keys and values of
+/// its attention layers in the forwards, and their gradients in the backwards.
 #pragma once
 
 #include <ATen/core/Tensor.h>

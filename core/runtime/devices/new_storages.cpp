@@ -37,7 +37,7 @@ struct NewStorages::Watch {
   };
 
   static std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& call) {
-    // What an operator of another one reads first was made within that one, or was its input.
+    // An input of a nested operator was made within the outer one, or is an input of that one.
     const bool within = innermost->depth++ > 0;
     for (const c10::IValue& input : call.inputs()) innermost->see(input, within);
     return nullptr;

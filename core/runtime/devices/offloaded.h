@@ -13,8 +13,8 @@
 
 namespace pipewright {
 
-/// What one forward keeps. Used by the thread of its worker, whose current stream has made it. On
-/// a CPU the bytes are copied within its memory.
+/// The activations of one forward. Used by the thread of its worker, whose current stream has made
+/// them. On a CPU the bytes are copied within its memory.
 class Offloaded {
  public:
   /// Moves the bytes of those storages that somebody still holds. On a device the copies are queued

@@ -1,32 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/stage/stage.h"
 
-#include <algorithm>
-#include <iterator>
+#include <utility>
 
-#include "core/base/error.h"
 #include "core/nn/initialize.h"
 #include "core/nn/layers/earlier_slices.h"
 #include "core/nn/memory_format.h"
 #include "core/tensors/torch.h"
 
 namespace pipewright {
-
 namespace {
-
-NamedShapes shapes_of(const std::vector<LayerPtr>& layers, const LayerPtr& head, bool buffers) {
-  NamedShapes shapes;
-  auto append = [&](const Layer& layer) {
-    for (const ParameterSpec& spec : layer.parameters())
-      shapes.emplace_back(parameter_name(layer, spec.name), spec.shape);
-    if (!buffers) return;
-    for (const BufferSpec& spec : layer.buffers())
-      shapes.emplace_back(parameter_name(layer, spec.name), spec.shape);
-  };
-  for (const LayerPtr& layer : layers) append(*layer);
-  if (head) append(*head);
-  return shapes;
-}
 
 /// The places of all parameters in a flat tensor.
 FlatLayout layout_of(const StageParts& parts) {
@@ -52,14 +35,6 @@ std::size_t parameter_count(const std::vector<LayerPtr>& layers) {
 }
 
 }  // namespace
-
-NamedShapes parameter_shapes(const std::vector<LayerPtr>& layers, const LayerPtr& head) {
-  return shapes_of(layers, head, false);
-}
-
-NamedShapes state_shapes(const std::vector<LayerPtr>& layers, const LayerPtr& head) {
-  return shapes_of(layers, head, true);
-}
 
 Stage::Stage(StageParts parts, std::uint64_t seed)
     : parts_(std::move(parts)),
@@ -106,53 +81,6 @@ void Stage::add_layer(const LayerPtr& layer) {
     ++placed.buffers;
   }
   layers_.push_back(placed);
-}
-
-NamedTensors Stage::named_buffers() const {
-  NamedTensors all;
-  for (std::size_t i = 0; i < buffers_.size(); ++i) all.emplace_back(buffer_names_[i], buffers_[i]);
-  return all;
-}
-
-NamedTensors Stage::named_parameters() const {
-  NamedTensors all;
-  const at::Tensor& latest = weights_.latest();
-  for (const FlatLayout::Entry& entry : layout_.entries)
-    all.emplace_back(entry.name, entry.view(latest));
-  return all;
-}
-
-NamedTensors Stage::named_earlier() const {
-  NamedTensors all;
-  if (!weights_.has_earlier()) return all;
-  for (int before = 1; before <= weights_.earlier(); ++before)
-    for (const FlatLayout::Entry& entry : layout_.entries)
-      all.emplace_back(concat(before, ".", entry.name),
-                       entry.view(weights_.earlier_version(before)));
-  return all;
-}
-
-void Stage::restore_earlier(const NamedTensors& saved) {
-  weights_.add_earlier();
-  for (auto& [name, tensor] : named_earlier()) {
-    const auto found = std::ranges::find(saved, name, &std::pair<std::string, at::Tensor>::first);
-    if (found == saved.end() || found->second.sizes() != tensor.sizes())
-      throw Error(ErrorKind::Data, concat("the stash has no tensor '", name, "' of shape ",
-                                          list_text(tensor.sizes())));
-    tensor.copy_(found->second);
-  }
-}
-
-NamedTensors Stage::named_state() const {
-  const auto parameters = named_parameters(), buffers = named_buffers();
-  NamedTensors all;
-  for (const OwnedLayer& placed : layers_) {
-    for (std::size_t i = 0; i < placed.parameters; ++i)
-      all.push_back(parameters[placed.first_parameter + i]);
-    for (std::size_t i = 0; i < placed.buffers; ++i)
-      all.push_back(buffers[placed.first_buffer + i]);
-  }
-  return all;
 }
 
 void Stage::use(const WeightKey& key, const std::optional<Ahead>& ahead) {

@@ -4,12 +4,13 @@
 // over the P parameters of a stage, when version v + s has come to be:
 //   forward_predicted = |Ŵ − W_{v+s}| / √P,  forward_unpredicted = |W_v − W_{v+s}| / √P,
 //   forward_ratio = forward_predicted / forward_unpredicted;
-// and backward_… for the backward's prediction. If the backward reuses the forward's prediction, its
-// rows repeat the forward's, so that every stage that predicts has rows of both. A row belongs to
-// the mini-batch whose update made version v + s. Weights that a backward extrapolates back to an
-// earlier version (PipeMare) are compared with those of the forward of the same micro-batch, which
-// they approximate. A stage keeps copies of Ŵ and W_v until version v + s is made, and the errors
-// until the backward; where a scheme extrapolates back it keeps a copy of the forward's weights.
+// and backward_… for the backward's prediction. If the backward reuses the forward's prediction,
+// its rows repeat the forward's, so that every stage that predicts has rows of both. A row belongs
+// to the mini-batch whose update made version v + s. Weights that a backward extrapolates back to
+// an earlier version (PipeMare) are compared with those of the forward of the same micro-batch,
+// which they approximate. A stage keeps copies of Ŵ and W_v until version v + s is made, and the
+// errors until the backward; where a scheme extrapolates back it keeps a copy of the forward's
+// weights.
 #include <algorithm>
 #include <optional>
 

@@ -22,9 +22,9 @@ class Signum final : public Optimizer {
     ++s.state.steps;
     for (std::size_t i = 0; i < s.layout.entries.size(); ++i) {
       const FlatLayout::Entry& entry = s.layout.entries[i];
-      const at::Tensor before = entry.of(s.weights), after = entry.of(s.next);
+      const at::Tensor before = entry.view(s.weights), after = entry.view(s.next);
       if (s.gradients[i].defined())
-        step(before, after, entry.of(s.state.slots[0]), s.gradients[i], s);
+        step(before, after, entry.view(s.state.slots[0]), s.gradients[i], s);
       else if (!after.is_same(before))
         after.copy_(before);
       if (s.made) s.made(entry.offset, entry.offset + entry.size);

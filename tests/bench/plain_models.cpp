@@ -174,7 +174,7 @@ torch::nn::Sequential plain_gpt(const GptSize& size) {
   return model;
 }
 
-PlainStep training_loop(torch::nn::Sequential model, std::shared_ptr<Optimizer> optimizer) {
+PlainStep training_loop(torch::nn::Sequential model, std::shared_ptr<const Optimizer> optimizer) {
   model->train();
   auto parameters = model->parameters();
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> shapes;

@@ -32,7 +32,7 @@ torch::nn::Sequential plain_gpt(const GptSize& size);
 using PlainStep = std::function<void(const at::Tensor& x, const at::Tensor& y)>;
 
 /// On the CPU, with our fused update in place of torch::optim. Reads its loss after each step.
-PlainStep training_loop(torch::nn::Sequential model, std::shared_ptr<Optimizer> optimizer);
+PlainStep training_loop(torch::nn::Sequential model, std::shared_ptr<const Optimizer> optimizer);
 
 /// On any device, with LibTorch's fused SGD (momentum 0.9) over all parameters at once. `mixed`:
 /// the forward runs under autocast to bfloat16. Reads the loss of a step once the next is queued,

@@ -30,7 +30,7 @@ struct Setting {
   std::int64_t batch;
   int steps;  ///< of one block
   int rounds;
-  std::function<PlainStep(std::shared_ptr<Optimizer>)> plain;
+  std::function<PlainStep(std::shared_ptr<const Optimizer>)> plain;
 };
 
 /// A perceptron of eight layers.
@@ -89,8 +89,7 @@ void step(benchmark::State& state, const Setting& setting, const std::string& sc
   std::vector<std::int64_t> shape{setting.batch};
   shape.insert(shape.end(), setting.input.begin(), setting.input.end());
   FixedBatches batches(at::randn(shape), at::randint(10, {setting.batch}, at::kLong));
-  const PlainStep plain =
-      setting.plain(std::shared_ptr<Optimizer>(experiment(setting, scheme).optimizer.release()));
+  const PlainStep plain = setting.plain(experiment(setting, scheme).optimizer);
   auto simulated_block = [&] {
     execute(plan.training, stages,
             {.batches = batches,

@@ -120,10 +120,16 @@ def unknown_names(text, tests, bases=(SOURCE,)):
             yield f"{path}: there is no such file"
 
 
-def unknown_code(text, files, words):
-    """Functions and files without a folder in backticks that no source has."""
+def words_of(code):
+    """Its names, and those of functions a second time with a bracket behind them."""
+    return set(re.findall(r"\w+\(?", code)) | set(re.findall(r"\w+", code))
+
+
+def unknown_code(text, files, code):
+    """Functions and files without a folder in backticks that no source has. `A::b()` is in one that has A, too."""
     for name in re.findall(r"`([\w:.]+)\([^`]*\)`", text):
-        if re.split(r"[.:]", name)[-1] not in words:
+        *owners, function = re.split(r"[.:]+", name)
+        if not any(f"{function}(" in words and words.issuperset(owners) for words in code):
             yield f"{name}(): there is no such function"
     for name in re.findall(r"`([\w-]+\.(?:h|cpp|py|cu))`", text):
         if name not in files:
@@ -155,11 +161,11 @@ class Names(unittest.TestCase):
 
     def test_of_functions_exist(self):
         files = list(sources())
-        words = {word for file in files for word in re.findall(r"\w+", file.read_text(encoding="utf-8", errors="replace"))}
+        code = [words_of(file.read_text(encoding="utf-8", errors="replace")) for file in files]
         for page in pages():
             if page.name in ("README.md", "CONTRIBUTING.md", "architecture.md"):
                 with self.subTest(page.relative_to(SOURCE)):
-                    self.assertEqual([], list(unknown_code(re.sub(r"(?ms)^ *```.*?^ *```$", "", page.read_text(encoding="utf-8")), {file.name for file in files}, words)))
+                    self.assertEqual([], list(unknown_code(re.sub(r"(?ms)^ *```.*?^ *```$", "", page.read_text(encoding="utf-8")), {file.name for file in files}, code)))
 
     def test_of_units_exist(self):
         for page in sorted((SOURCE / "core").rglob("README.md")):
@@ -174,7 +180,7 @@ class Names(unittest.TestCase):
         page.write_text("| unit | idea |\n|---|---|\n| `README`, `none`, `README.md` | `text` |\n")
         self.assertEqual(["none: there is no such unit"], list(unknown_units(page)))
         said = ["A::b(): there is no such function", "c.cpp: there is no such file"]
-        self.assertEqual(said, list(unknown_code("`a(int)` and `A::b()` in `c.cpp`, not in `d.cpp`", {"d.cpp"}, {"a"})))
+        self.assertEqual(said, list(unknown_code("`a(int)` and `A::b()` in `c.cpp`, not in `d.cpp`", {"d.cpp"}, [words_of("a() A"), words_of("b()")])))
 
 
 class Version(unittest.TestCase):

@@ -47,7 +47,7 @@ FrameHeader header_of(const Encoded& encoded) {
   if (!encoded.like.defined()) return read_header(bytes_of(encoded.bytes));
   const at::Tensor& like = encoded.like;
   if (like.dim() < 1 || like.size(0) != 0 || std::ranges::count(kTypes, like.scalar_type()) == 0)
-    throw Error(ErrorKind::Data, "a compressed message is damaged: it does not say what it is of");
+    throw Error(ErrorKind::Data, "a compressed message is damaged: it has no header");
   FrameHeader header{.codec = 0,
                      .type = frame_type(like.scalar_type()),
                      .sizes = like.sizes().slice(1).vec(),

@@ -120,8 +120,8 @@ void restore_waiting(const HeldReplica& held, const NamedTensors& saved) {
 }
 
 constexpr const char* kCompressionLost =
-    "compression begins anew, without what it had kept of earlier messages and gradients, because "
-    "the stages or replicas have changed";
+    "compression begins anew and forgets earlier messages and gradients, because the stages or "
+    "replicas have changed";
 constexpr const char* kVersionsLost =
     "earlier versions of the weights are lost, because the stages or replicas have changed; the "
     "checkpoint's weights take their place";

@@ -72,8 +72,8 @@ ResumptionChoice choice_of_finished(const RunFolder& folder, const Value& before
   const Value* const epochs = before.find_path("train.epochs");
   if (epochs == nullptr)
     refuse(folder,
-           "the run is done, but of which experiment is not known, because its experiment.yaml "
-           "cannot be read; give --overwrite or another --out");
+           "the run is done, but its experiment is unknown, because its experiment.yaml cannot be "
+           "read; give --overwrite or another --out");
   if (epochs->integer < experiment.train.epochs) return {Resumption::Prolong, {}};
   if (epochs->integer > experiment.train.epochs)
     refuse(folder,

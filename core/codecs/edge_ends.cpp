@@ -2,10 +2,10 @@
 #include "core/codecs/edge_ends.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/base/parsed.h"
 #include "core/base/text.h"
 #include "core/codecs/edge_coding.h"
 #include "core/system/foreign_error.h"
@@ -15,11 +15,8 @@ namespace pipewright {
 namespace {
 
 int number(const std::string& text) {
-  int value = -1;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (fault != std::errc() || end != text.data() + text.size())
-    throw Error(ErrorKind::Data, concat("'", text, "' is no number in a name of an edge's state"));
-  return value;
+  if (const auto value = parsed<int>(text)) return *value;
+  throw Error(ErrorKind::Data, concat("'", text, "' is no number in a name of an edge's state"));
 }
 
 }  // namespace

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <set>
 
+#include "core/base/parsed.h"
 #include "core/base/text.h"
 #include "core/tables/mean_difference.h"
-#include "core/tables/published.h"
 #include "core/tables/run_keys.h"
 
 namespace pipewright {
@@ -19,7 +19,7 @@ constexpr std::size_t kMostAgainst = 3;
 std::set<double> numbers_of_key(const std::string& key, const std::vector<RunRecord>& runs) {
   std::set<double> numbers;
   for (const RunRecord& run : runs) {
-    const std::optional<double> number = published_number(key_text(run, key));
+    const std::optional<double> number = parsed<double>(key_text(run, key));
     if (!number || !std::isfinite(*number)) return {};
     numbers.insert(*number);
   }

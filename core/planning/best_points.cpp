@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 
 #include "core/base/error.h"
+#include "core/base/parsed.h"
 #include "core/base/text.h"
 
 namespace pipewright {
@@ -24,13 +24,6 @@ constexpr std::array kLetters = {Letter{"pipeline.microbatches", "M", "micro-bat
                                  Letter{kStages, "N", "stages"},
                                  Letter{"pipeline.replicas", "R", "replicas"}};
 
-std::optional<double> number_of(const std::string& text) {
-  double number = 0;
-  const char* end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, number);
-  return read.ec == std::errc() && read.ptr == end ? std::optional(number) : std::nullopt;
-}
-
 /// The distinct values of a key, ascending if all are numbers, else in order of appearance.
 std::vector<std::string> values_of(const SimulatedSweep& sweep, const std::string& key) {
   std::vector<std::string> values;
@@ -39,8 +32,9 @@ std::vector<std::string> values_of(const SimulatedSweep& sweep, const std::strin
     const std::string text = key.empty() ? std::string() : sweep.text_of(point, key);
     if (std::ranges::count(values, text) == 0) values.push_back(text);
   }
-  if (std::ranges::all_of(values, [](const auto& value) { return number_of(value).has_value(); }))
-    std::ranges::sort(values, {}, [](const auto& value) { return *number_of(value); });
+  if (std::ranges::all_of(values,
+                          [](const auto& value) { return parsed<double>(value).has_value(); }))
+    std::ranges::sort(values, {}, [](const auto& value) { return *parsed<double>(value); });
   return values;
 }
 
@@ -183,7 +177,7 @@ std::string choices_legend(const BestPoints& best) {
 std::string conditions_text(const BestPoints& best, const BestMap& map) {
   std::vector<std::string> parts;
   for (std::size_t c = 0; c < best.conditions.size(); ++c) {
-    const bool number = number_of(map.conditions[c]).has_value();
+    const bool number = parsed<double>(map.conditions[c]).has_value();
     parts.push_back(concat(last_of(best.conditions[c]), number ? " " : ": ", map.conditions[c]));
   }
   return join(parts, ", ");

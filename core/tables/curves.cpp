@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/parsed.h"
 #include "core/statistics/tests.h"
 #include "core/tables/default_layout.h"
 #include "core/tables/mean_difference.h"
@@ -123,9 +124,9 @@ std::vector<LinePoint> published_points(const Line& line, const PlotPublished& w
     texts.emplace_back(column, key_text(*line.runs.front(), key.name));
   std::vector<LinePoint> points;
   for (const std::size_t row : numbers.matching(texts)) {
-    const auto epoch = published_number(numbers.rows[row][numbers.index_of(wanted.epoch.name)]);
+    const auto epoch = parsed<double>(numbers.rows[row][numbers.index_of(wanted.epoch.name)]);
     const auto value =
-        published_number(numbers.rows[row][numbers.index_of(wanted.numbers.value.name)]);
+        parsed<double>(numbers.rows[row][numbers.index_of(wanted.numbers.value.name)]);
     if (epoch && value)
       points.push_back({.x = *epoch - wanted.first_epoch + 1, .mean = *value, .runs = 1});
   }
@@ -293,7 +294,7 @@ OverCurve over_curve(const PlotOver& over, const RunRecord& run, Problems& probl
   if (!fine) return curve;
   const auto number = [&](std::size_t row, const TableKey& column) {
     const std::string& text = numbers.rows[row][numbers.index_of(column.name)];
-    const std::optional<double> value = published_number(text);
+    const std::optional<double> value = parsed<double>(text);
     if (value && std::isfinite(*value)) return *value;
     throw Error(ErrorKind::Data,
                 concat(column.name, " is ", Value::of(text).shown(),

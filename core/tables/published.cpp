@@ -28,7 +28,7 @@ std::string bare(std::string_view text) {
 }
 
 bool same(const std::string& a, const std::string& b) {
-  const auto x = published_number(a), y = published_number(b);
+  const auto x = parsed<double>(a), y = parsed<double>(b);
   return x && y ? *x == *y : bare(a) == bare(b);
 }
 
@@ -61,7 +61,7 @@ bool check_columns(const TablePublished& wanted, const PublishedNumbers& numbers
 }
 
 PublishedNumber number_of(const std::string& text, bool error) {
-  PublishedNumber number{.text = text, .value = published_number(text)};
+  PublishedNumber number{.text = text, .value = parsed<double>(text)};
   if (!error || !number.value) return number;
   const std::size_t dot = text.find('.');
   const auto decimals = dot == std::string::npos ? 0 : static_cast<int>(text.size() - dot - 1);
@@ -86,10 +86,6 @@ std::vector<std::size_t> notes_of(const TableCell& cell, const TablePublished& w
 }
 
 }  // namespace
-
-std::optional<double> published_number(const std::string& text) {
-  return parsed<double>(text);
-}
 
 bool PublishedNumbers::has(const std::string& column, const Place& place, const char* what,
                            Problems& problems) const {

@@ -32,9 +32,6 @@ struct PublishedNumbers : CsvTable {
                                   const std::string& value) const;
 };
 
-/// A published text as a number; none for texts such as "OOM".
-std::optional<double> published_number(const std::string& text);
-
 struct Table;
 struct TablePublished;
 

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/parsed.h"
 #include "core/tables/mean_difference.h"
 #include "core/tables/probe_metrics.h"
-#include "core/tables/published.h"
 #include "core/tables/run_keys.h"
 
 namespace pipewright {
@@ -75,7 +75,7 @@ std::vector<Sample> samples_of_log(const RunRecord& run, const PlotSpec& spec, c
 }  // namespace
 
 double Axis::position(const std::string& text) const {
-  if (names.empty()) return published_number(text).value_or(kNoNumber);
+  if (names.empty()) return parsed<double>(text).value_or(kNoNumber);
   return static_cast<double>(std::ranges::find(names, text) - names.begin());
 }
 
@@ -85,7 +85,7 @@ Axis key_axis(const TableKey& key, const char* what, bool log, const std::vector
   bool numbers = true;
   for (const RunRecord& run : runs) {
     const std::string text = key_text(run, key.name);
-    const auto number = published_number(text);
+    const auto number = parsed<double>(text);
     numbers = numbers && number;
     if (std::ranges::count(axis.names, text) == 0) axis.names.push_back(text);
     if (!log || (number && *number > 0)) continue;

@@ -2,9 +2,9 @@
 #include "datasets/texts/roberta_tokens.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/base/error.h"
+#include "core/base/parsed.h"
 #include "core/base/wording.h"
 #include "datasets/texts/text_file.h"
 
@@ -39,15 +39,13 @@ RobertaTokens::RobertaTokens(const std::filesystem::path& folder)
       throw_bad_line(path, i + 1,
                      concat("has ", counted(columns.size(), "column"),
                             ", but must have 2: a token and its count"));
-    std::size_t token = 0;
-    const std::string_view name = columns[0];
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), token);
-    if (error != std::errc() || end != name.data() + name.size()) continue;  // a filler word
-    if (token >= ids_.size())
+    const auto token = parsed<std::size_t>(columns[0]);
+    if (!token) continue;  // a filler word
+    if (*token >= ids_.size())
       throw_bad_line(path, i + 1,
-                     concat("names token ", token, ", encoder.json has ", ids_.size()));
-    if (ids_[token] != kNotGiven) throw_bad_line(path, i + 1, concat("repeats token ", token));
-    ids_[token] = static_cast<std::int32_t>(i) + kMarks;
+                     concat("names token ", *token, ", encoder.json has ", ids_.size()));
+    if (ids_[*token] != kNotGiven) throw_bad_line(path, i + 1, concat("repeats token ", *token));
+    ids_[*token] = static_cast<std::int32_t>(i) + kMarks;
   }
   const auto missing = std::ranges::find(ids_, kNotGiven);
   if (missing != ids_.end())

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/parts/image_head.h"
 
-#include <charconv>
 #include <utility>
 
+#include "core/base/parsed.h"
 #include "core/base/text.h"
 #include "core/nn/layers.h"
 
@@ -14,10 +14,8 @@ namespace {
 std::int64_t convolution_channels(std::string_view word) {
   constexpr std::string_view kPrefix = "conv";
   if (!word.starts_with(kPrefix)) return 0;
-  std::int64_t channels = 0;
-  const char* const end = word.data() + word.size();
-  const auto [stopped, error] = std::from_chars(word.data() + kPrefix.size(), end, channels);
-  return error == std::errc() && stopped == end && channels <= 1 << 20 ? channels : 0;
+  const auto channels = parsed<std::int64_t>(word.substr(kPrefix.size()));
+  return channels && *channels <= 1 << 20 ? *channels : 0;
 }
 
 }  // namespace

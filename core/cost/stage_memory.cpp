@@ -54,9 +54,8 @@ class Walk {
     most_versions_ = std::max(most_versions_, versions_);
     const bool bare = recomputed && action.kind == ActionKind::Forward;
     if (action.kind == ActionKind::Forward) ++(bare ? inputs_ : kept_);
-    if (action.kind == ActionKind::Recompute || action.kind == ActionKind::Fetch)
-      --inputs_, ++kept_;
-    if (action.kind == ActionKind::Offload) --kept_, ++inputs_;
+    kept_ += facts_of(action.kind).restores;
+    inputs_ -= facts_of(action.kind).restores;
     const bool head = action.kind == ActionKind::Head;
     if (head && keeps_head_gradient_) ++head_gradients_;
     if (is_pass(action.kind)) pass(action, bare);

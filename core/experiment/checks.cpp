@@ -230,10 +230,9 @@ void check_slices(const Experiment& e, const Value& document, Problems& problems
     refuse("pipeline.compression",
            "codecs keep and draw by samples, not by slices of them; expected no "
            "pipeline.compression, or slices: 1");
-  if (e.pipeline.offload)
-    refuse("pipeline.offload",
-           "keys of a slice cannot be on the host while later slices read them; expected "
-           "pipeline.offload: never, or slices: 1");
+  for (const ScheduleRewrite& rewrite : e.pipeline.rewrites)
+    if (!rewrite.not_in_slices.empty())
+      refuse(rewrite.option, rewrite.not_in_slices + ", or slices: 1");
   if (!e.probes.empty())
     refuse("probes", "probes measure passes of whole samples; expected no probes, or slices: 1");
 }

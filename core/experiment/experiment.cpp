@@ -6,7 +6,6 @@
 
 #include "core/nn/memory_format.h"
 #include "core/nn/skips.h"
-#include "core/schedule/offload.h"
 #include "core/schedule/schedule_size.h"
 #include "core/schedule/versions.h"
 
@@ -86,8 +85,9 @@ PipelineShape Experiment::shape(int minibatches, int first_minibatch) const {
 }
 
 Schedule Experiment::schedule_in(const PipelineShape& wanted) const {
-  Schedule schedule = with_recomputation(scheme->schedule(wanted), pipeline.recompute);
-  if (pipeline.offload) schedule = with_offload(std::move(schedule), pipeline.fetch_ahead);
+  Schedule schedule = scheme->schedule(wanted);
+  for (const ScheduleRewrite& rewrite : pipeline.rewrites)
+    schedule = rewrite.apply(std::move(schedule));
   if (!wanted.training) return schedule;
   schedule.gradient_delay = perturbation.gradient_delay;
   for (const NamedGradientRule& each : gradient_rules) {

@@ -62,8 +62,7 @@ struct PipelineOptions {
   std::chrono::milliseconds timeout{60000};  ///< deadlock timeout
   std::vector<std::string> devices;          ///< one per worker
   Recomputation recompute = Recomputation::Never;
-  bool offload = false;  ///< of activations to the memory of the host
-  int fetch_ahead = 1;   ///< with_offload()'s `ahead`
+  std::vector<ScheduleRewrite> rewrites;  ///< of the scheme's schedule, in this order
   RunningStatistics batch_norm = RunningStatistics::PerMicrobatch;
   Compression compression;
   GradientCompression gradient_compression;
@@ -171,8 +170,8 @@ struct Experiment {
   std::string where(const std::string& dotted) const;
   /// The pipeline's shape for that many mini-batches, to ask the scheme for a schedule.
   PipelineShape shape(int minibatches, int first_minibatch = 0) const;
-  /// The scheme's schedule for a shape, with the recomputations of `pipeline.recompute`, the host
-  /// copies of `pipeline.offload` and with what gradient rules ask of updates.
+  /// The scheme's schedule for a shape, with the rewrites of the pipeline and with what gradient
+  /// rules ask of updates.
   Schedule schedule_in(const PipelineShape& shape) const;
   /// The schedule for the pipeline's shape. Throws if the number of mini-batches is too large.
   Schedule schedule(int minibatches, int first_minibatch = 0) const;

@@ -11,6 +11,7 @@
 
 #include "core/base/text.h"
 #include "core/nn/metric.h"
+#include "core/schedule/offload.h"
 
 namespace pipewright {
 namespace {
@@ -239,18 +240,20 @@ PipelineSection read_pipeline(Options& root) {
                "Recomputation: whether activations are discarded and computed again before the "
                "backward: never, always, or for all but a mini-batch's last micro-batch "
                "(except_last). No bit of the result changes, but with batch_norm: per_pass."));
-  p.offload =
+  const bool offload =
       o.choice(
           "offload", {"never", "always"}, "never",
           "Whether activations wait for their backward in the memory of the host: always moves "
           "those of each forward with enough other passes before its backward. Copies go on "
           "while the worker computes. No bit of the result changes.") == "always";
-  p.fetch_ahead = static_cast<int>(o.integer(
+  const int fetch_ahead = static_cast<int>(o.integer(
       "fetch_ahead", 1,
       "With offload: the number of passes that a worker performs between the beginning of a fetch "
       "and the backward that needs it; more give the copy more time, and take memory earlier.",
       {0, 1 << 20}));
-  if (p.offload && p.recompute != Recomputation::Never)
+  if (p.recompute != Recomputation::Never) p.rewrites.push_back(recomputing(p.recompute));
+  if (offload) p.rewrites.push_back(offloading(fetch_ahead));
+  if (offload && p.recompute != Recomputation::Never)
     o.problem("offload",
               "is always, and recompute is not never: what is computed again need not be moved; "
               "expected one of the two");

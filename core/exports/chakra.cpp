@@ -12,7 +12,6 @@
 #include "core/base/text.h"
 #include "core/base/version.h"
 #include "core/exports/protocol_buffer.h"
-#include "core/schedule/offload.h"
 
 namespace pipewright {
 namespace {
@@ -232,10 +231,14 @@ class TraceWriter {
 }  // namespace
 
 ChakraTraces::ChakraTraces(const SimulatedSchedule& simulated) : simulated_(simulated) {
-  if (has_host_copies(simulated.proved.schedule))
-    throw Error(ErrorKind::Experiment,
-                "the schedule offloads activations, and no node of a Chakra trace stands for a "
-                "copy beside what its device computes; expected pipeline.offload: never");
+  for_each_action(simulated.proved.schedule, [](ActionPlace, const Action& action) {
+    if (goes_on_beside(action.kind))
+      throw Error(ErrorKind::Experiment,
+                  concat("the schedule has actions that go on beside what a device computes (",
+                         kind_name(action.kind),
+                         "), and no node of a Chakra trace stands for one; expected a schedule "
+                         "without them"));
+  });
 }
 
 std::string ChakraTraces::of_worker(int worker) const {

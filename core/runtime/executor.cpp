@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <map>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -37,7 +36,7 @@ class Interpreter {
         passes_(program, request),
         losses_(program, request, passes_),
         begun_(stages.size()),
-        activations_(program.workers.size()),
+        offloaded_(program.workers.size()),
         own_log_(request.log != nullptr ? 0 : static_cast<int>(program.workers.size())),
         log_(request.log != nullptr ? *request.log : own_log_),
         transport_(make_transport()),
@@ -233,8 +232,8 @@ class Interpreter {
   void perform(const Instruction& instruction, int worker) {
     Stage& stage = stage_of(instruction.action);
     end_update(index_of(instruction.action), worker);
-    if (instruction.offloaded && instruction.action.kind != ActionKind::Forward)
-      await_activations(instruction, worker);
+    if (is_pass(instruction.action.kind))
+      offloaded_[as_size(worker)].await(forward_of(instruction.action));
     switch (instruction.action.kind) {
       case ActionKind::Forward: forward(instruction, stage, worker); break;
       case ActionKind::Head: head(instruction, stage, worker); break;
@@ -253,8 +252,12 @@ class Interpreter {
             transport_->reduce(instruction, stage, exchange_of(instruction.action), worker));
         return;
       case ActionKind::Update: begin_update(instruction, stage, worker); return;
-      case ActionKind::Offload: activations_of(instruction, worker).offload(); return;
-      case ActionKind::Fetch: activations_of(instruction, worker).fetch(); return;
+      case ActionKind::Offload:
+        offloaded_[as_size(worker)].offload(forward_of(instruction.action));
+        return;
+      case ActionKind::Fetch:
+        offloaded_[as_size(worker)].fetch(forward_of(instruction.action));
+        return;
     }
     if (request_.observer != nullptr) show_end(instruction, stage);
     for (const WeightKey& key : instruction.weights.frees) stage.weights().free(key);
@@ -267,17 +270,16 @@ class Interpreter {
                          ? request_.batches.inputs(action.minibatch, share, stage.device())
                          : messages_.inputs(instruction, worker);
     use(instruction, stage);
-    std::optional<NewStorages> kept;
-    if (instruction.offloaded) kept.emplace(stage.device().type());
+    const auto keep =
+        instruction.restored_by == ActionKind::Recompute ? Stage::Keep::Inputs : Stage::Keep::Graph;
+    const auto run = [&] {
+      return stage.forward(passes_.id(action), std::move(inputs), passes_.pass(action, share),
+                           instruction.input_gradient, keep);
+    };
     Tensors outputs =
-        stage.forward(passes_.id(action), std::move(inputs), passes_.pass(action, share),
-                      instruction.input_gradient,
-                      instruction.recomputed ? Stage::Keep::Inputs : Stage::Keep::Graph);
-    if (kept) {
-      activations_of(instruction, worker).kept = kept->noted();
-      kept.reset();
-      for (at::Tensor& output : outputs) output = output.clone();  // it leaves; what is kept moves
-    }
+        instruction.restored_by == ActionKind::Fetch
+            ? offloaded_[as_size(worker)].noting(forward_of(action), stage.device().type(), run)
+            : run();
     if (action.stage + 1 < program_.schedule.shape.stages) {
       messages_.send(instruction, std::move(outputs));
       return;
@@ -286,26 +288,6 @@ class Interpreter {
       return record(instruction, final_loss(action, share, stage), worker);
     const at::Tensor wanted = targets(action, share, stage);
     record(instruction, stage.loss_of(outputs, wanted), worker, metric_sums(outputs[0], wanted));
-  }
-
-  /// The activations of a forward that are moved to the host.
-  struct Activations {
-    WeakStorages kept;
-    std::optional<Offloaded> moved = {};
-    void offload() { moved.emplace(std::exchange(kept, {})); }
-    void fetch() { moved->fetch(); }
-  };
-
-  Activations& activations_of(const Instruction& instruction, int worker) {
-    const Action& action = instruction.action;
-    return activations_[as_size(worker)][{index_of(action), passes_.id(action)}];
-  }
-
-  /// Lets a pass wait for the activations that it needs, which a fetch has brought back.
-  void await_activations(const Instruction& instruction, int worker) {
-    activations_of(instruction, worker).moved->await();
-    activations_[as_size(worker)].erase(
-        {index_of(instruction.action), passes_.id(instruction.action)});
   }
 
   void recompute(const Instruction& instruction, Stage& stage) {
@@ -463,6 +445,9 @@ class Interpreter {
   std::size_t index_of(const Action& action) const {
     return as_size(action.replica * program_.schedule.shape.stages + action.stage);
   }
+  OffloadedForwards::Forward forward_of(const Action& action) const {
+    return {index_of(action), passes_.id(action)};
+  }
   Stage& stage_of(const Action& action) const { return *stages_[index_of(action)]; }
   GradientExchange* exchange_of(const Action& action) const {
     return request_.exchanges == nullptr ? nullptr : (*request_.exchanges)[index_of(action)].get();
@@ -474,8 +459,7 @@ class Interpreter {
   PassSamples passes_;
   LossesAndMetrics losses_;
   std::vector<std::optional<Instruction>> begun_;  ///< updates that wait for other stages
-  /// [worker], by stage replica and number of the forward
-  std::vector<std::map<std::pair<std::size_t, int>, Activations>> activations_;
+  std::vector<OffloadedForwards> offloaded_;       ///< [worker]
   ActionLog own_log_;
   ActionLog& log_;
   std::unique_ptr<Transport> transport_;

@@ -163,27 +163,11 @@ class Wiring {
   std::unordered_map<const Port*, Port*> ends_;  ///< sent → received
 };
 
-/// Marks forwards that a Recompute runs again: they keep their inputs only.
-void mark_recomputed(Program& program) {
-  for (auto& worker : program.workers)
+void name_restorers(Program& program) {
+  for (const auto& worker : program.workers)
     for (const Instruction& instruction : worker)
-      if (instruction.action.kind == ActionKind::Recompute)
-        instruction_at(program, program.index.forward(instruction.action)).recomputed = true;
-}
-
-/// Marks forwards whose activations move to the host, and the first pass that needs them again.
-void mark_offloaded(Program& program) {
-  for (auto& worker : program.workers) {
-    std::set<ActionPlace> fetched;  // by the places of their forwards
-    for (Instruction& instruction : worker) {
-      const Action& action = instruction.action;
-      if (action.kind == ActionKind::Fetch) fetched.insert(program.index.forward(action));
-      if (action.kind == ActionKind::Offload)
-        instruction_at(program, program.index.forward(action)).offloaded = true;
-      if (!fetched.empty() && is_pass(action.kind) && action.kind != ActionKind::Forward)
-        instruction.offloaded = fetched.erase(program.index.forward(action)) > 0;
-    }
-  }
+      if (const ActionKind kind = instruction.action.kind; facts_of(kind).restores > 0)
+        instruction_at(program, program.index.forward(instruction.action)).restored_by = kind;
 }
 
 /// Marks heads whose loss has a backward at the same stage, the last backward of each stage and
@@ -323,8 +307,7 @@ Program compile(ProvedSchedule proved) {
       instructions.push_back({.action = all[w][i], .weights = program.versions.workers[w][i]});
   }
   Wiring(program).connect();
-  mark_recomputed(program);
-  mark_offloaded(program);
+  name_restorers(program);
   mark_graph_ends(program);
   name_next_updates(program);
   name_updates_of_predictions(program);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -54,9 +55,8 @@ struct Instruction {
   Bypass bypass_received, bypass_sent;
   bool input_gradient = false;  ///< forward: a backward will need its inputs' gradient; head or
                                 ///< backward: the gradient has a receiver
-  bool recomputed = false;      ///< forward: it runs a second time before its backwards
-  bool offloaded = false;       ///< forward: what it keeps is moved to the host; pass: a fetch has
-                                ///< brought that back since
+  /// Forward: the action before its backwards that restores what it does not keep on the device.
+  std::optional<ActionKind> restored_by;
   bool last_pass = false;   ///< last backward of this stage and micro-batch (weight-only halves not
                             ///< counted): its graph may be freed
   bool first_half = false;  ///< input-only backward: its weight-only half follows

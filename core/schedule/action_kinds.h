@@ -58,7 +58,8 @@ struct ActionKindFacts {
   ActionInput input;
   ActionOutput output;
   WeightGradient weight_gradient;
-  int slots;  ///< width in drawings: a backward is twice a forward; 0: a mark
+  int restores;  ///< 1: what a forward keeps for its backwards is on the device again; −1: no more
+  int slots;     ///< width in drawings: a backward is twice a forward; 0: a mark
   int track;  ///< 0: the worker does it; 1, 2: it goes on beside the worker, on a track of its own
   int urgency;  ///< the smallest of a worker's ready actions runs first, so that memory is freed
                 ///< and other workers can go on
@@ -76,6 +77,7 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .input = ActionInput::ForwardBefore,
      .output = ActionOutput::Activation,
      .weight_gradient = WeightGradient::None,
+     .restores = 0,
      .slots = 1,
      .track = 0,
      .urgency = 3},
@@ -89,6 +91,7 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .input = ActionInput::OwnForward,
      .output = ActionOutput::None,
      .weight_gradient = WeightGradient::OfHead,
+     .restores = 0,
      .slots = 1,
      .track = 0,
      .urgency = 2},
@@ -102,6 +105,7 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .input = ActionInput::OwnForward,
      .output = ActionOutput::None,
      .weight_gradient = WeightGradient::None,
+     .restores = 1,
      .slots = 1,
      .track = 0,
      .urgency = 2},
@@ -115,6 +119,7 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .input = ActionInput::GradientBehind,
      .output = ActionOutput::Gradient,
      .weight_gradient = WeightGradient::OfStage,
+     .restores = 0,
      .slots = 2,
      .track = 0,
      .urgency = 2},
@@ -128,6 +133,7 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .input = ActionInput::GradientBehind,
      .output = ActionOutput::Gradient,
      .weight_gradient = WeightGradient::None,
+     .restores = 0,
      .slots = 1,
      .track = 0,
      .urgency = 1},
@@ -141,6 +147,7 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .input = ActionInput::FirstHalf,
      .output = ActionOutput::None,
      .weight_gradient = WeightGradient::OfStage,
+     .restores = 0,
      .slots = 1,
      .track = 0,
      .urgency = 4},  // no other worker waits for it
@@ -154,6 +161,7 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .input = ActionInput::OwnForward,
      .output = ActionOutput::None,
      .weight_gradient = WeightGradient::None,
+     .restores = -1,
      .slots = 0,
      .track = 1,
      .urgency = 0},
@@ -167,6 +175,7 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .input = ActionInput::OwnForward,
      .output = ActionOutput::None,
      .weight_gradient = WeightGradient::None,
+     .restores = 1,
      .slots = 0,
      .track = 2,
      .urgency = 0},
@@ -180,6 +189,7 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .input = ActionInput::None,
      .output = ActionOutput::None,
      .weight_gradient = WeightGradient::None,
+     .restores = 0,
      .slots = 0,
      .track = 0,
      .urgency = 0},
@@ -193,6 +203,7 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .input = ActionInput::None,
      .output = ActionOutput::None,
      .weight_gradient = WeightGradient::None,
+     .restores = 0,
      .slots = 0,
      .track = 0,
      .urgency = 0},

@@ -164,11 +164,19 @@ Schedule with_offload(Schedule schedule, int ahead) {
   return schedule;
 }
 
-std::string offload_remark(const Schedule& schedule, int ahead) {
-  if (has_host_copies(schedule)) return {};
-  return concat("pipeline.offload moves nothing: at no stage do more than ", ahead,
-                ahead == 1 ? " pass" : " passes",
-                " of its worker run between a forward and its backward.");
+ScheduleRewrite offloading(int ahead) {
+  const auto remark = [ahead](const Schedule& schedule) -> std::string {
+    if (has_host_copies(schedule)) return {};
+    return concat("pipeline.offload moves nothing: at no stage do more than ", ahead,
+                  ahead == 1 ? " pass" : " passes",
+                  " of its worker run between a forward and its backward.");
+  };
+  return {.option = "pipeline.offload",
+          .apply = [ahead](Schedule schedule) { return with_offload(std::move(schedule), ahead); },
+          .remark = remark,
+          .not_in_slices =
+              "keys of a slice cannot be on the host while later slices read them; "
+              "expected pipeline.offload: never"};
 }
 
 bool has_host_copies(const Schedule& schedule) {

@@ -5,9 +5,8 @@
 /// link to the host; no bit of the result changes. The inputs of a forward stay on the device.
 #pragma once
 
-#include <string>
-
 #include "core/schedule/dependencies.h"
+#include "core/schedule/rewrite.h"
 #include "core/schedule/schedule.h"
 
 namespace pipewright {
@@ -19,8 +18,8 @@ namespace pipewright {
 /// stay together. Evaluations stay as they are.
 Schedule with_offload(Schedule schedule, int ahead);
 
-/// A remark for `check` if that offload moves nothing in this schedule; else "".
-std::string offload_remark(const Schedule& schedule, int ahead);
+/// with_offload() as pipeline.offload asks for it.
+ScheduleRewrite offloading(int ahead);
 
 bool has_host_copies(const Schedule& schedule);
 

@@ -43,11 +43,16 @@ Schedule with_recomputation(Schedule schedule, Recomputation which) {
   return schedule;
 }
 
-std::string recomputation_remark(Recomputation which, int microbatches) {
-  if (which != Recomputation::ExceptLast || microbatches > 1) return {};
-  return "pipeline.recompute: except_last recomputes all micro-batches of a mini-batch but the "
-         "last, "
-         "and with pipeline.microbatches: 1 there is no other, so nothing is recomputed.";
+ScheduleRewrite recomputing(Recomputation which) {
+  const auto remark = [which](const Schedule& schedule) -> std::string {
+    if (which != Recomputation::ExceptLast || schedule.shape.microbatches > 1) return {};
+    return "pipeline.recompute: except_last recomputes all micro-batches of a mini-batch but the "
+           "last, and with pipeline.microbatches: 1 there is no other, so nothing is recomputed.";
+  };
+  return {.option = "pipeline.recompute",
+          .apply =
+              [which](Schedule schedule) { return with_recomputation(std::move(schedule), which); },
+          .remark = remark};
 }
 
 }  // namespace pipewright

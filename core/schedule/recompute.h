@@ -6,8 +6,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
+#include "core/schedule/rewrite.h"
 #include "core/schedule/schedule.h"
 
 namespace pipewright {
@@ -22,8 +22,7 @@ enum class Recomputation : std::uint8_t { Never, Always, ExceptLast };
 /// the gradient is under way. Evaluations stay as they are.
 Schedule with_recomputation(Schedule schedule, Recomputation which);
 
-/// A remark for `check`: that this recomputation changes nothing with so many micro-batches (with
-/// slices, passes), or "".
-std::string recomputation_remark(Recomputation which, int microbatches);
+/// with_recomputation() as pipeline.recompute asks for it.
+ScheduleRewrite recomputing(Recomputation which);
 
 }  // namespace pipewright

@@ -11,6 +11,7 @@
 #include "core/cost/cost.h"
 #include "core/schedule/prove.h"
 #include "core/simulation/hardware.h"
+#include "core/simulation/host_copies.h"
 #include "core/simulation/network.h"
 #include "core/simulation/span.h"
 
@@ -29,8 +30,8 @@ struct MemoryUse {
   std::int64_t weights = 0;    ///< all versions alive, and buffers
   std::int64_t gradients = 0;  ///< from the first backward to the update
   std::int64_t optimizer = 0;
-  /// From the forward to its micro-batch's last backward, but for the time on the host: from the
-  /// end of the offload to the beginning of the fetch.
+  /// From the forward to its micro-batch's last backward, but for the time on the host
+  /// (host_copies.h).
   std::int64_t activations = 0;
   std::int64_t boundaries = 0;  ///< inputs kept for backwards, and messages not yet taken
   std::int64_t passing = 0;     ///< needed only while an action runs
@@ -44,13 +45,6 @@ struct MemoryUse {
 struct MemoryStep {
   double time = 0;
   MemoryUse use;
-};
-
-/// What a worker's host copies have done.
-struct HostCopies {
-  Traffic offloaded;            ///< to the host's memory; as much comes back
-  double waiting = 0;           ///< s in which passes waited for nothing but a fetch
-  std::int64_t most_bytes = 0;  ///< in the host's memory at once, those under way included
 };
 
 struct WorkerReport {
@@ -91,13 +85,11 @@ struct Simulation {
 /// where the costs say what that takes. An update that keeps the old version takes `new_version`
 /// longer; holding versions takes memory and no time. A Reduce starts when all
 /// replicas have reached it and encoded their gradients where they are compressed; it takes a ring
-/// all-reduce of each sum. An Offload of the activations begins when its worker has come to it and
-/// the earlier ones have crossed; so does a Fetch, and not before its Offload has ended. The worker
-/// goes on meanwhile, and a pass that needs the activations waits for the Fetch. `costs` has one
-/// entry per stage. Throws Error{Experiment} when the hardware has
-/// fewer devices than the schedule has workers or its times are too large for any number, or does
-/// not say how fast its devices copy to their host where the schedule does that, Error{Schedule}
-/// when an action can never start. Equal arguments give equal results.
+/// all-reduce of each sum. Copies to the host and back go on beside the worker (host_copies.h).
+/// `costs` has one entry per stage. Throws Error{Experiment} when the hardware has fewer devices
+/// than the schedule has workers or its times are too large for any number, or does not say how
+/// fast its devices copy to their host where the schedule does that, Error{Schedule} when an action
+/// can never start. Equal arguments give equal results.
 Simulation simulate(const ProvedSchedule& proved, std::span<const StageCost> costs,
                     const Hardware& hardware, const SimulationOptions& options = {});
 

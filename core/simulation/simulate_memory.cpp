@@ -20,10 +20,8 @@ constexpr std::int32_t kNever = -1;
 /// Bytes that come or go while actions run.
 struct Change {
   double time = 0;
-  std::int64_t boundaries = 0;  ///< a message that arrives
-  std::int64_t activations =
-      0;                     ///< less at the end of an offload, more at the beginning of a fetch
-  std::int64_t on_host = 0;  ///< more when an offload begins, less when a fetch has ended
+  std::int64_t boundaries = 0;                ///< a message that arrives
+  std::int64_t activations = 0, on_host = 0;  ///< by a host copy
 };
 
 /// Counts the memory of one worker.
@@ -125,7 +123,7 @@ class Memory {
 
   void add_copy(const Action& action, const Span& span) {
     const std::int64_t bytes = cost(action).activation_bytes;
-    if (action.kind == ActionKind::Offload) {
+    if (facts_of(action.kind).restores < 0) {
       changes_.push_back({.time = span.begin, .on_host = bytes});
       changes_.push_back({.time = span.end, .activations = -bytes});
     } else {

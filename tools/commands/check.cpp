@@ -21,7 +21,6 @@
 #include "core/measuring/hardware_source.h"
 #include "core/measuring/measured_balance.h"
 #include "core/measuring/measured_layout.h"
-#include "core/schedule/offload.h"
 #include "core/schedule/remarks.h"
 #include "core/stability/edge_text.h"
 #include "core/stability/stability_report.h"
@@ -118,15 +117,13 @@ void check(const std::vector<std::function<void()>>& parts) {
 void print_remarks(const Plan& plan) {
   const Experiment& e = *plan.experiment;
   const bool on_cpu = std::ranges::any_of(plan.devices, &at::Device::is_cpu);
-  std::vector<std::string> remarks{
-      e.scheme->remark(),
-      e.optimizer->remark(),
-      precision_remark(e.train.precision, on_cpu),
-      memory_format_remark(e),
-      recomputation_remark(e.pipeline.recompute, e.shape(1).microbatches),
-      e.pipeline.offload ? offload_remark(plan.training.schedule, e.pipeline.fetch_ahead) : "",
-      update_remark(plan.training),
-      edges_remark(rules_beyond_edges(e))};
+  std::vector<std::string> remarks{e.scheme->remark(), e.optimizer->remark(),
+                                   precision_remark(e.train.precision, on_cpu),
+                                   memory_format_remark(e)};
+  for (const ScheduleRewrite& rewrite : e.pipeline.rewrites)
+    remarks.push_back(rewrite.remark(plan.training.schedule));
+  remarks.insert(remarks.end(),
+                 {update_remark(plan.training), edges_remark(rules_beyond_edges(e))});
   for (const NamedGradientRule& rule : e.gradient_rules) remarks.push_back(rule.rule->remark());
   std::ranges::move(plan.remarks(), std::back_inserter(remarks));
   for (const std::string& remark : remarks)

@@ -8,7 +8,6 @@
 #include "core/drawing/render.h"
 #include "core/drawing/render_refusal.h"
 #include "core/experiment/experiment.h"
-#include "core/schedule/offload.h"
 #include "core/schedule/remarks.h"
 #include "core/system/file.h"
 #include "core/system/terminal.h"
@@ -55,13 +54,12 @@ int run_schedule(const std::vector<std::string>& arguments) {
       render_text(proved.schedule,
                   {.width = width, .minibatches = minibatches, .color = takes_escapes(stdout)}));
   print("\n%s", render_versions(proved, minibatches).c_str());
-  for (const std::string& remark :
-       {experiment.scheme->remark(), idle_remark(*experiment.scheme, experiment.shape(1)),
-        recomputation_remark(experiment.pipeline.recompute, experiment.shape(1).microbatches),
-        experiment.pipeline.offload
-            ? offload_remark(proved.schedule, experiment.pipeline.fetch_ahead)
-            : "",
-        update_remark(proved)})
+  std::vector<std::string> remarks{experiment.scheme->remark(),
+                                   idle_remark(*experiment.scheme, experiment.shape(1))};
+  for (const ScheduleRewrite& rewrite : experiment.pipeline.rewrites)
+    remarks.push_back(rewrite.remark(proved.schedule));
+  remarks.push_back(update_remark(proved));
+  for (const std::string& remark : remarks)
     if (!remark.empty()) print("\nnote: %s\n", remark.c_str());
   if (line.given("svg")) {
     const std::filesystem::path svg = line.text("svg");

@@ -93,13 +93,11 @@ PipelineShape shape_of(const CommandLine& line, const Experiment& experiment) {
   if (shape.replicas > 1)
     refuse(concat("pipeline.replicas is ", shape.replicas,
                   "; a search is for one pipeline, and its order serves all replicas; expected 1"));
-  if (experiment.pipeline.recompute != Recomputation::Never)
-    refuse("pipeline.recompute is set; a search plans no recomputation; expected never");
+  for (const ScheduleRewrite& rewrite : experiment.pipeline.rewrites)
+    refuse(concat(rewrite.option, " is set; a search plans nothing of the kind; expected never"));
   if (shape.slices > 1)
     refuse(concat("pipeline.slices is ", shape.slices,
                   "; a search orders whole micro-batches; expected 1"));
-  if (experiment.pipeline.offload)
-    refuse("pipeline.offload is always; a search plans no copies to the host; expected never");
   if (line.given("pytorch-csv") && line.integer("staleness") > 0)
     refuse(
         "--pytorch-csv is for one mini-batch of a synchronous schedule, and --staleness lets "

@@ -102,4 +102,30 @@ std::size_t Offloaded::bytes() const {
   return sum;
 }
 
+Tensors OffloadedForwards::noting(Forward forward, at::DeviceType device,
+                                  const std::function<Tensors()>& run) {
+  std::optional<NewStorages> made(device);
+  Tensors outputs = run();
+  kept_[forward].noted = made->noted();
+  made.reset();
+  for (at::Tensor& output : outputs) output = output.clone();
+  return outputs;
+}
+
+void OffloadedForwards::offload(Forward forward) {
+  Kept& kept = kept_.at(forward);
+  kept.moved.emplace(std::exchange(kept.noted, {}));
+}
+
+void OffloadedForwards::fetch(Forward forward) {
+  kept_.at(forward).moved->fetch();
+}
+
+void OffloadedForwards::await(Forward forward) {
+  const auto kept = kept_.find(forward);
+  if (kept == kept_.end() || !kept->second.moved) return;
+  kept->second.moved->await();
+  kept_.erase(kept);
+}
+
 }  // namespace pipewright

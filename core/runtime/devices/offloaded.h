@@ -6,9 +6,14 @@
 
 #include <c10/core/Event.h>
 
+#include <cstddef>
+#include <functional>
+#include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "core/nn/layer.h"
 #include "core/runtime/devices/new_storages.h"
 
 namespace pipewright {
@@ -33,6 +38,28 @@ class Offloaded {
   };
   std::vector<Block> blocks_;
   std::optional<c10::Event> away_, back_;  ///< when the copies are done; none: they are
+};
+
+/// What the forwards of one worker keep, from a forward that is offloaded to the first pass that
+/// needs it again. Used by the thread of that worker.
+class OffloadedForwards {
+ public:
+  using Forward = std::pair<std::size_t, int>;  ///< its stage, counted over replicas; its number
+
+  /// Runs a forward, and notes what it keeps. Returns copies of its outputs: these leave the stage,
+  /// and what is kept moves.
+  Tensors noting(Forward forward, at::DeviceType device, const std::function<Tensors()>& run);
+  void offload(Forward forward);
+  void fetch(Forward forward);
+  /// Before a pass of that forward's micro-batch: lets it wait for a fetch, if there was one.
+  void await(Forward forward);
+
+ private:
+  struct Kept {
+    WeakStorages noted;
+    std::optional<Offloaded> moved = {};
+  };
+  std::map<Forward, Kept> kept_;
 };
 
 }  // namespace pipewright

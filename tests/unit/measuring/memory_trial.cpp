@@ -99,7 +99,8 @@ class Trial {
     Tensors received = fresh(inputs);
     use(instruction);
     stage_.forward(number, std::move(received), {}, instruction.input_gradient,
-                   instruction.recomputed ? Stage::Keep::Inputs : Stage::Keep::Graph);
+                   instruction.restored_by == ActionKind::Recompute ? Stage::Keep::Inputs
+                                                                    : Stage::Keep::Graph);
     loss(number, targets);
   }
 

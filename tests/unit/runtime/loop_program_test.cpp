@@ -7,6 +7,7 @@
 #include "core/runtime/cursor.h"
 #include "core/runtime/executor.h"
 #include "core/schedule/builders.h"
+#include "core/schedule/find_loop.h"
 #include "core/schedule/offload.h"
 #include "core/schedule/prove.h"
 #include "core/schedule/recompute.h"
@@ -43,8 +44,8 @@ std::string text_of(const Instruction& i, int microbatches) {
   for (const WeightKey& key : weights.frees) text += text_of(key);
   text +=
       text_of(i.receive) + text_of(i.send) + text_of(i.bypass_received) + text_of(i.bypass_sent);
-  return text + concat(i.input_gradient, i.recomputed, i.offloaded, i.last_pass, i.first_half, " ",
-                       i.update_minibatch, "*", i.update_scale);
+  return text + concat(i.input_gradient, i.restored_by ? kind_name(*i.restored_by) : "",
+                       i.last_pass, i.first_half, " ", i.update_minibatch, "*", i.update_scale);
 }
 
 std::vector<std::string> instructions(const Program& program, int worker) {

@@ -147,10 +147,10 @@ TEST(Offload, LeavesEvaluationsAndWhatIsRecomputedAlone) {
 
 TEST(Offload, SaysWhenItMovesNothing) {
   const Schedule alone = with_offload(schedule_of("gpipe", "{}", {.stages = 2}), 1);
-  EXPECT_EQ(offload_remark(alone, 1),
+  EXPECT_EQ(offloading(1).remark(alone),
             "pipeline.offload moves nothing: at no stage do more than 1 pass of its worker run "
             "between a forward and its backward.");
-  EXPECT_EQ(offload_remark(offloading_gpipe(2, 3, 1), 1), "");
+  EXPECT_EQ(offloading(1).remark(offloading_gpipe(2, 3, 1)), "");
 }
 
 TEST(Offload, TakesNoSlot) {

@@ -59,10 +59,12 @@ TEST(Recompute, ExceptLastKeepsTheLastMicroBatchOfEachMiniBatch) {
 TEST(Recompute, ExceptLastLeavesMiniBatchesOfOneMicroBatchAloneAndSaysSo) {
   const Schedule schedule = schedule_of("pipedream", "{}", {.stages = 3, .minibatches = 4});
   EXPECT_EQ(with_recomputation(schedule, Recomputation::ExceptLast), schedule);
-  EXPECT_NE(recomputation_remark(Recomputation::ExceptLast, 1).find("nothing is recomputed"),
+  EXPECT_NE(recomputing(Recomputation::ExceptLast).remark(schedule).find("nothing is recomputed"),
             std::string::npos);
-  EXPECT_EQ(recomputation_remark(Recomputation::ExceptLast, 2), "");
-  EXPECT_EQ(recomputation_remark(Recomputation::Always, 1), "");
+  EXPECT_EQ(recomputing(Recomputation::Always).remark(schedule), "");
+  const Schedule of_two =
+      schedule_of("pipedream_2bw", "{}", {.stages = 2, .microbatches = 2, .minibatches = 2});
+  EXPECT_EQ(recomputing(Recomputation::ExceptLast).remark(of_two), "");
 }
 
 TEST(Recompute, ComesOnceBeforeAllBackwardsOfSeveralLosses) {

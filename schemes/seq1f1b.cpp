@@ -16,7 +16,7 @@ class Seq1F1B final : public Scheme {
   explicit Seq1F1B(Options&) {}
 
   Schedule schedule(const PipelineShape& shape) const override {
-    return pipeline_schedule(shape, {.flush = true, .slices_back = true});
+    return pipeline_schedule(shape, {.flush = true, .in_reverse = shape.slices});
   }
   bool repeats() const override { return true; }
 };

@@ -223,9 +223,7 @@ std::string render_simulation(const Schedule& schedule, const Hardware& hardware
   std::string text =
       concat(counted(shape.stages, "stage"), " on ", schedule.workers.size(), " of ",
              counted(hardware.devices.size(), "device"), " (", hardware.name, "), ",
-             counted(shape.minibatches, "mini-batch"), " of ",
-             counted(shape.microbatches / shape.slices, "micro-batch"),
-             shape.slices > 1 ? concat(" in ", shape.slices, " slices each") : "", "\n");
+             counted(shape.minibatches, "mini-batch"), " of ", microbatches_text(shape), "\n");
   text += concat("makespan    ", time_text(simulation.makespan), "; in the steady part ",
                  time_text(period), " a mini-batch\n");
   text += concat("throughput  ", pace_text(period > 0 ? static_cast<double>(samples) / period : 0),
@@ -257,7 +255,7 @@ Value simulation_value(const Schedule& schedule, const Hardware& hardware,
   value.at_or_add("hardware") = Value::of(hardware.name);
   value.at_or_add("stages") = Value::of(schedule.shape.stages);
   value.at_or_add("minibatches") = Value::of(schedule.shape.minibatches);
-  value.at_or_add("microbatches") = Value::of(schedule.shape.microbatches / schedule.shape.slices);
+  value.at_or_add("microbatches") = Value::of(schedule.shape.whole_microbatches());
   if (schedule.shape.slices > 1) value.at_or_add("slices") = Value::of(schedule.shape.slices);
   value.at_or_add("makespan") = Value::of(simulation.makespan);
   value.at_or_add("bubble") = Value::of(simulation.bubble);

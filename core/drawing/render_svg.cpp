@@ -30,9 +30,7 @@ std::string summary(const GridLayout& layout) {
   std::string text = concat(counted(shape.stages, "stage"), " on ", counted(workers, "worker"),
                             shape.replicas > 1 ? concat(" (", shape.replicas, " replicas)") : "",
                             ", ", counted(shape.minibatches, "mini-batch"));
-  if (shape.microbatches > 1)
-    text += concat(" of ", counted(shape.microbatches / shape.slices, "micro-batch"));
-  if (shape.slices > 1) text += concat(" in ", shape.slices, " slices each");
+  if (shape.microbatches > 1) text += concat(" of ", microbatches_text(shape));
   text += concat("; ", counted(makespan, "slot"));
   if (workers * makespan > 0)
     text += concat(", workers ", (100 * busy + workers * makespan / 2) / (workers * makespan),

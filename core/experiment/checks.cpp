@@ -11,10 +11,10 @@
 #include "core/experiment/perturbation.h"
 #include "core/experiment/stage_layout.h"
 #include "core/nn/memory_format.h"
-#include "core/schedule/dependencies.h"
 #include "core/schedule/execution_order.h"
 #include "core/schedule/predictions.h"
 #include "core/schedule/schedule_size.h"
+#include "core/schedule/slices.h"
 #include "core/schedule/versions.h"
 
 namespace pipewright {

@@ -75,7 +75,7 @@ Experiment Experiment::with(Layout settled) const {
 PipelineShape Experiment::shape(int minibatches, int first_minibatch) const {
   return {.stages = pipeline.stages,
           .replicas = pipeline.replicas,
-          .microbatches = pipeline.microbatches * pipeline.slices,
+          .microbatches = pipeline.passes(),
           .slices = pipeline.slices,
           .minibatches = minibatches,
           .first_minibatch = first_minibatch,

@@ -56,6 +56,7 @@ struct LoaderOptions {
 struct PipelineOptions {
   int stages = 1, microbatches = 1, replicas = 1;
   int slices = 1;  ///< of a micro-batch, along its sequences; each is a pass
+  int passes() const { return microbatches * slices; }  ///< forwards of a stage in a mini-batch
   MicrobatchSizes microbatch_sizes = MicrobatchSizes::Even;
   Execution execution = Execution::Serial;
   int threads = 1;

@@ -19,7 +19,7 @@ constexpr double kBytesOfAction = 200, kBytesOfWritten = 1950;
 /// Forwards and backwards of a mini-batch, the fewest actions that it has.
 double passes(const Experiment& experiment) {
   const auto& p = experiment.pipeline;
-  return 2.0 * p.stages * p.replicas * p.microbatches * p.slices;
+  return 2.0 * p.stages * p.replicas * p.passes();
 }
 
 double actions_of(const Experiment& experiment, int minibatches) {

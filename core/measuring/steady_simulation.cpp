@@ -29,7 +29,7 @@ int steady_minibatches(const Experiment& experiment) {
 int shown_minibatches(const Experiment& experiment) {
   constexpr std::int64_t kMostActions = 4'000'000;  // of forwards and backwards
   const auto& p = experiment.pipeline;
-  const std::int64_t each = std::int64_t{2} * p.stages * p.replicas * p.microbatches * p.slices;
+  const std::int64_t each = std::int64_t{2} * p.stages * p.replicas * p.passes();
   const auto within = static_cast<int>(std::max<std::int64_t>(1, kMostActions / each));
   return std::clamp(within, first_try(experiment), steady_minibatches(experiment));
 }

@@ -47,14 +47,6 @@ struct Share {
   std::int64_t replica_samples = 0;  ///< number of samples of its replica
   std::int64_t all_samples = 0;      ///< number of samples of the whole mini-batch
   int slice = 0, slices = 1;         ///< which part of the samples' sequences, and of how many
-
-  /// The same samples with their whole sequences.
-  Share whole() const {
-    Share all = *this;
-    all.slice = 0;
-    all.slices = 1;
-    return all;
-  }
 };
 
 /// Indices of samples in the training split, as long as `keeper` lives. Empty: unknown.
@@ -72,6 +64,8 @@ class Batches {
   virtual Tensors inputs(int minibatch, const Share& share, at::Device device) = 0;
   /// Targets of that micro-batch, on `device`. Throws Error{Data}.
   virtual at::Tensor targets(int minibatch, const Share& share, at::Device device) = 0;
+  /// Targets of the whole sequences of which that micro-batch has a part; undefined if it has all.
+  virtual at::Tensor whole_targets(int /*minibatch*/, const Share&, at::Device) { return {}; }
   virtual Samples samples(int /*minibatch*/, const Share&) const { return {}; }
 };
 

@@ -302,11 +302,10 @@ class Interpreter {
     return request_.batches.targets(action.minibatch, share, stage.device());
   }
 
-  /// The loss of a kept forward. A slice's is its part of the loss of the whole sequences.
   at::Tensor final_loss(const Action& action, const Share& share, Stage& stage) const {
-    const bool sliced = share.slices > 1;
-    return stage.final_loss(passes_.id(action), targets(action, share, stage),
-                            sliced ? targets(action, share.whole(), stage) : at::Tensor());
+    return stage.final_loss(
+        passes_.id(action), targets(action, share, stage),
+        request_.batches.whole_targets(action.minibatch, share, stage.device()));
   }
 
   std::optional<LateValue> metric_sums(const at::Tensor& output, const at::Tensor& target) const {

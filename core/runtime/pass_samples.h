@@ -18,8 +18,8 @@ class PassSamples {
   Share share(const Action& action) const;
   Pass pass(const Action& action, const Share& share) const;
   CodecCall codec_call(const Action& action) const;
-  /// Weight of a micro-batch's mean loss, or of a slice's part of it, in the gradient: its fraction
-  /// of the mini-batch's samples, or with `sum_gradients` the replica's fraction.
+  /// Weight of a pass's mean loss in the gradient: its fraction of the mini-batch's samples, or
+  /// with `sum_gradients` the replica's fraction.
   double loss_factor(const Share& share) const;
   /// Number under which a stage keeps the forward of this mini-batch and micro-batch.
   int id(const Action& action) const;

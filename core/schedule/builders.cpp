@@ -82,8 +82,8 @@ class StageOrder {
 void add_group(StageOrder& order, int begin, int end, const PipelineShape& shape, int depth,
                PassOrder how) {
   const int count = end - begin, microbatches = shape.microbatches;
-  const int together = how.slices_back ? shape.slices : 1;  // they go back in reverse
-  const int most = (how.in_flight > 0 ? std::min(depth, how.in_flight - 1) : depth) + together - 1;
+  const int most =
+      (how.in_flight > 0 ? std::min(depth, how.in_flight - 1) : depth) + how.in_reverse - 1;
   const int warm_up = how.one_at_a_time ? 0 : how.fill_drain ? count : std::min(most, count);
   auto forward = [&](int f) { order.add_forward(f / microbatches, f % microbatches); };
   auto backward = [&](int f, bool last) {
@@ -97,7 +97,7 @@ void add_group(StageOrder& order, int begin, int end, const PipelineShape& shape
   }
   int next = begin;
   auto backward_next = [&] {
-    const int first = next - next % together, last = first + together - 1;  // of its slices
+    const int first = next - next % how.in_reverse, last = first + how.in_reverse - 1;
     backward(first + last - next, (next + 1) % microbatches == 0);
     ++next;
   };

@@ -58,9 +58,9 @@ struct PassOrder {
   bool one_at_a_time = false;  ///< one micro-batch in flight (needs flush)
   /// Most micro-batches between their forward and their backward at one stage; 0: no bound.
   int in_flight = 0;
-  /// With shape.slices: the backwards of a micro-batch's slices go from the last to the first,
-  /// after slices − 1 more warm-up forwards.
-  bool slices_back = false;
+  /// The backwards of every so many micro-batches go from the last to the first, after one warm-up
+  /// forward less than that more.
+  int in_reverse = 1;
 };
 
 /// The schedule of a pipeline. Each stage updates once per mini-batch, after its last backward,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/schedule/dependencies.h"
 
-#include "core/base/as_size.h"
-
 namespace pipewright {
 
 bool is_fused_pair(const std::vector<Action>& actions, std::size_t index) {
@@ -48,35 +46,6 @@ ActionPlace PassIndex::input_of(const Action& action) const {
 
 ActionPlace PassIndex::consumer_of(const Action& action) const {
   return action.stage == 0 ? kNowhere : backward(action, action.stage - 1);
-}
-
-namespace {
-
-/// The pass of the same stage that an action has to follow because of its slice; kNowhere if there
-/// is none.
-ActionPlace needed_slice(const PipelineShape& shape, const PassIndex& index, Action action) {
-  const int slice = shape.slice_of(action);
-  if (action.kind == ActionKind::Forward && slice > 0) {
-    --action.microbatch;
-    return index.forward(action);
-  }
-  if (is_backward(action.kind) && slice + 1 < shape.slices) {
-    ++action.microbatch;
-    return index.backward(action, action.stage);
-  }
-  return kNowhere;
-}
-
-}  // namespace
-
-ActionPlace slice_out_of_order(const Schedule& schedule, const PassIndex& index) {
-  const PipelineShape& shape = schedule.shape;
-  if (shape.slices == 1) return kNowhere;
-  for (int w = 0; w < static_cast<int>(schedule.workers.size()); ++w)
-    for (int i = 0; i < static_cast<int>(schedule.workers[as_size(w)].size()); ++i)
-      if (needed_slice(shape, index, schedule.workers[as_size(w)][as_size(i)]).second > i)
-        return {w, i};  // a stage's passes are on one worker
-  return kNowhere;
 }
 
 }  // namespace pipewright

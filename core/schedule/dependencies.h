@@ -62,10 +62,4 @@ class PassIndex {
   std::vector<ActionPlace> head_, weight_;  ///< empty without auxiliary heads, or halves
 };
 
-/// The first action that comes too early for its slice (PipelineShape::slices); kNowhere if all are
-/// in order. A slice attends to the keys and values of the slices before it, and gives them a
-/// gradient: on each stage the forwards go from a micro-batch's first slice to its last, and the
-/// backwards of each loss from the last to the first.
-ActionPlace slice_out_of_order(const Schedule& schedule, const PassIndex& index);
-
 }  // namespace pipewright

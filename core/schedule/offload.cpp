@@ -183,14 +183,6 @@ bool has_host_copies(const Schedule& schedule) {
   return any_action(schedule, [](const Action& action) { return goes_on_beside(action.kind); });
 }
 
-void check_copies_of_slices(const Schedule& schedule, const PassIndex&) {
-  if (schedule.shape.slices == 1) return;
-  for_each_action(schedule, [&](ActionPlace place, const Action& action) {
-    if (goes_on_beside(action.kind))
-      refuse(schedule, place, "moves keys of a slice, which other slices read meanwhile");
-  });
-}
-
 void check_host_copies(const Schedule& schedule, const PassIndex& index) {
   if (has_host_copies(schedule)) OffloadCheck(schedule, index).run();
 }

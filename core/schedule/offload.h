@@ -25,8 +25,6 @@ bool has_host_copies(const Schedule& schedule);
 
 // Rules of prove() (rules.h).
 
-/// Nothing has its keys moved to the host that are of a slice, because later slices read them.
-void check_copies_of_slices(const Schedule& schedule, const PassIndex& index);
 /// What an offload takes away is there, one fetch brings it back, and no pass needs it meanwhile.
 void check_host_copies(const Schedule& schedule, const PassIndex& index);
 

@@ -6,6 +6,7 @@
 #include "core/schedule/execution_order.h"
 #include "core/schedule/offload.h"
 #include "core/schedule/rules.h"
+#include "core/schedule/slices.h"
 
 namespace pipewright {
 namespace {
@@ -20,7 +21,6 @@ constexpr Rule kRules[] = {
     {.check = check_complete},
     {.check = check_pairs},
     {.check = check_halves},
-    {.check = check_copies_of_slices},
     {.check = check_slices},
     {.check = check_recomputations, .of_evaluations = false},
     {.check = check_host_copies, .of_evaluations = false},
@@ -44,6 +44,7 @@ int ProvedSchedule::minibatches() const {
 }
 
 ProvedSchedule prove(Schedule&& schedule) {
+  check_slice_numbers(schedule.shape);
   check_numbers(schedule);
   ProvedSchedule proved;
   proved.index = PassIndex(schedule);

@@ -69,8 +69,8 @@ std::string idle_remark(const Scheme& scheme, PipelineShape shape) {
   shape.first_minibatch = kAfterAnyWarmUp;
   const auto now = schedule_of(scheme, shape);
   if (!now || !is_synchronous(*now)) return {};
-  const int given = shape.microbatches / shape.slices, enough = 2 * shape.stages;
-  shape.microbatches = enough * shape.slices;
+  const int given = shape.whole_microbatches(), enough = 2 * shape.stages;
+  shape.microbatches = shape.microbatches / given * enough;
   const auto more = schedule_of(scheme, shape);
   if (!more) return {};
   const int idle = idle_percent(now->schedule), less = idle_percent(more->schedule);

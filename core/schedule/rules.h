@@ -20,8 +20,6 @@ void check_pairs(const Schedule& schedule, const PassIndex& index);
 /// A stage that learns from a loss does more than relay it, and a BackwardWeight completes a
 /// BackwardInput of the same pass.
 void check_halves(const Schedule& schedule, const PassIndex& index);
-/// No slice of a micro-batch comes before one that it needs.
-void check_slices(const Schedule& schedule, const PassIndex& index);
 /// A recomputation comes before the backwards that need it.
 void check_recomputations(const Schedule& schedule, const PassIndex& index);
 /// Every relayed gradient has a receiver, and exactly one later update applies every weight

@@ -5,6 +5,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/base/wording.h"
 
 namespace pipewright {
 
@@ -41,9 +42,10 @@ void PipelineShape::place(std::vector<std::vector<int>> workers) {
       }
 }
 
-PipelineShape PipelineShape::of_first_replica() const {
+PipelineShape PipelineShape::evaluating() const {
   PipelineShape first = *this;
-  first.replicas = 1;
+  first.training = false;
+  first.replicas = first.microbatches = first.slices = 1;
   if (!replica_placement.empty()) first.placement = replica_placement.front();
   first.replica_placement.clear();
   return first;
@@ -68,9 +70,15 @@ std::string action_name(const Action& action, int microbatches) {
   return name;
 }
 
+std::string microbatches_text(const PipelineShape& shape) {
+  return counted(shape.whole_microbatches(), "micro-batch") +
+         (shape.slices > 1 ? concat(" in ", shape.slices, " slices each") : "");
+}
+
 std::string microbatch_text(const Action& pass, const PipelineShape& shape) {
   if (shape.slices == 1) return concat("micro-batch ", pass.microbatch);
-  return concat("micro-batch ", pass.microbatch / shape.slices, ", slice ", shape.slice_of(pass));
+  return concat("micro-batch ", pass.microbatch / shape.slices, ", slice ",
+                pass.microbatch % shape.slices);
 }
 
 template <>

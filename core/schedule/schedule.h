@@ -84,9 +84,7 @@ struct PipelineShape {
   int replicas = 1;
   int microbatches = 1;  ///< per mini-batch, in each replica; with slices, of all slices
   /// The slices that a micro-batch is cut into along its sequences. Each is a pass of its own, and
-  /// counts as a micro-batch everywhere else: number i is slice i mod `slices` of the ⌊i /
-  /// slices⌋-th micro-batch. A stage takes them in the order of
-  /// slice_out_of_order().
+  /// counts as a micro-batch everywhere else (slices.h).
   int slices = 1;
   int minibatches = 1;      ///< in the whole schedule
   int first_minibatch = 0;  ///< mini-batches trained before this schedule
@@ -112,10 +110,10 @@ struct PipelineShape {
   /// Places stages on these workers, [replica][stage]: by `placement` if all replicas are placed
   /// alike, one after another, else by `replica_placement`.
   void place(std::vector<std::vector<int>> workers);
-  /// The first replica alone, on its workers.
-  PipelineShape of_first_replica() const;
-  /// Which slice of its micro-batch a pass is of.
-  int slice_of(const Action& pass) const { return pass.microbatch % slices; }
+  /// The first replica alone, on its workers, with forwards of whole mini-batches.
+  PipelineShape evaluating() const;
+  /// Micro-batches of a mini-batch with all their slices.
+  int whole_microbatches() const { return microbatches / slices; }
   bool operator==(const PipelineShape&) const = default;
 };
 
@@ -147,8 +145,11 @@ struct Schedule {
 /// "2F17", "0B3.1" (micro-batch 1), "1U4", "2H0", "1b3←2" (input-only backward of loss 2), "1W3",
 /// "0R5", "0r3" (recomputation), "0o3" (offload), "0f3" (fetch): stage, kind, mini-batch.
 std::string action_name(const Action& action, int microbatches = 1);
+
 /// "micro-batch 3" or, with slices, "micro-batch 1, slice 1": what a pass computes on.
 std::string microbatch_text(const Action& pass, const PipelineShape& shape);
+/// "4 micro-batches" or, with slices, "4 micro-batches in 2 slices each": what a mini-batch is.
+std::string microbatches_text(const PipelineShape& shape);
 
 class Options;
 

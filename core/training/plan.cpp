@@ -185,10 +185,8 @@ Plan make_plan(const Experiment& experiment, std::shared_ptr<const Dataset> data
   plan.auxiliary = plan.training.schedule.auxiliary;
   check_heads(experiment, plan.auxiliary);
   const EpochOrder test{plan.test, experiment.loader.batch_size, false};
-  PipelineShape shape = experiment.shape(std::max(1, test.minibatches())).of_first_replica();
-  shape.microbatches = shape.slices = 1;
+  PipelineShape shape = experiment.shape(std::max(1, test.minibatches())).evaluating();
   shape.link_capacity = kEvaluationLinkCapacity;
-  shape.training = false;
   plan.evaluation =
       compile(proved(experiment, shape, shape.minibatches, true, [shape](int minibatches) mutable {
         shape.minibatches = minibatches;

@@ -64,7 +64,7 @@ MUTANTS = [
            "placement(int stages) const override { return v_placement(stages, waves_ + 1); }",
            "core_tests", "Hanayo*:Schemes*"),
     Mutant("Seq1F1B goes back through slices in order", "schemes/seq1f1b.cpp",
-           "{.flush = true, .slices_back = true}", "{.flush = true}", "core_tests", "Seq1F1B*:Slices*"),
+           "{.flush = true, .in_reverse = shape.slices}", "{.flush = true}", "core_tests", "Seq1F1B*:Slices*"),
     Mutant("PACI flushes", "schemes/paci.cpp", "{.flush = false}", "{.flush = true}", "core_tests", "Paci*:Copies*:Staleness*"),
     Mutant("linear weight prediction forgets the horizon", "schemes/lwp.cpp",
            "std::lround(horizon_ * unit)", "std::lround(unit)", "core_tests", "LinearWeightPrediction*"),

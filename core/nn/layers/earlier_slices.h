@@ -15,8 +15,8 @@
 namespace pipewright {
 
 /// Of one micro-batch, used by the thread of its stage. Forwards go from the first slice to the
-/// last, backwards from the last to the first (slice_out_of_order()). The graphs of the slices are
-/// not connected: each takes those before it as constants, and what it owes them is added where
+/// last, backwards from the last to the first (core/schedule/slices.h). The graphs of the slices
+/// are not connected: each takes those before it as constants, and what it owes them is added where
 /// their own backwards begin. So a graph may be freed, or made again, slice by slice.
 class EarlierSlices {
  public:

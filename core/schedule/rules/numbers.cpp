@@ -39,9 +39,6 @@ void check_numbers(const Schedule& schedule) {
   const PipelineShape& shape = schedule.shape;
   if (shape.stages < 1 || shape.replicas < 1 || shape.microbatches < 1 || shape.minibatches < 1)
     refuse_shape("it needs at least one stage, replica, micro-batch and mini-batch");
-  if (shape.slices < 1 || shape.microbatches % shape.slices != 0)
-    refuse_shape(concat("its ", shape.microbatches,
-                        " slices of a mini-batch are not whole micro-batches of ", shape.slices));
   if (!shape.placement.empty() && shape.placement.size() != as_size(shape.stages))
     refuse_shape("its placement does not name one worker per stage");
   check_replica_placement(shape);

@@ -153,15 +153,6 @@ void check_halves(const Schedule& schedule, const PassIndex& index) {
   });
 }
 
-void check_slices(const Schedule& schedule, const PassIndex& index) {
-  const ActionPlace early = slice_out_of_order(schedule, index);
-  if (early == kNowhere) return;
-  refuse(schedule, early,
-         action_at(schedule, early).kind == ActionKind::Forward
-             ? "comes before the forward of the slice before it, to whose keys it attends"
-             : "comes before the backward of the slice behind it, which gives its keys a gradient");
-}
-
 void check_recomputations(const Schedule& schedule, const PassIndex& index) {
   const auto recomputes = [](const Action& a) { return a.kind == ActionKind::Recompute; };
   if (!any_action(schedule, recomputes)) return;

@@ -84,8 +84,8 @@ TEST(PlaceStages, NamesWorkersByReplicaOnlyWhereReplicasAreNotPlacedAlike) {
   EXPECT_EQ(shape.workers(), 2);
   EXPECT_EQ(shape.workers_of(0), (std::vector{0, 1}));
   EXPECT_EQ(shape.workers_of(1), (std::vector{1, 0}));
-  const PipelineShape first = shape.of_first_replica();
-  EXPECT_EQ(first, (PipelineShape{.stages = 2, .placement = {0, 1}}));
+  EXPECT_EQ(shape.evaluating(),
+            (PipelineShape{.stages = 2, .placement = {0, 1}, .training = false}));
 }
 
 /// Every stage keeps its own order, and reductions come in the same order on both workers.

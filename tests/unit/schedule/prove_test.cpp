@@ -82,7 +82,7 @@ TEST(Prove, RefusesAShapeOfNothing) {
 
 TEST(Prove, RefusesSlicesThatAreNoWholeMicroBatches) {
   Schedule schedule =
-      pipeline_schedule({.stages = 2, .microbatches = 4, .slices = 2}, {.slices_back = true});
+      pipeline_schedule({.stages = 2, .microbatches = 4, .slices = 2}, {.in_reverse = 2});
   EXPECT_EQ(refusal(schedule), "accepted");
   for (const int slices : {3, 0, -1, 8}) {
     schedule.shape.slices = slices;
@@ -93,7 +93,7 @@ TEST(Prove, RefusesSlicesThatAreNoWholeMicroBatches) {
 
 TEST(Prove, RefusesASliceBeforeOneThatItNeeds) {
   const Schedule right =
-      pipeline_schedule({.stages = 2, .microbatches = 4, .slices = 2}, {.slices_back = true});
+      pipeline_schedule({.stages = 2, .microbatches = 4, .slices = 2}, {.in_reverse = 2});
   Schedule schedule = right;
   std::swap(schedule.workers[0][2], schedule.workers[0][1]);  // another micro-batch's first slice
   EXPECT_EQ(refusal(schedule), "accepted");

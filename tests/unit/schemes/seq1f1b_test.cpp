@@ -8,6 +8,7 @@
 
 #include "core/cost/cost_table.h"
 #include "core/schedule/prove.h"
+#include "core/schedule/slices.h"
 #include "core/simulation/simulate.h"
 #include "tests/unit/schemes/scheme_cases.h"
 
@@ -97,7 +98,7 @@ TEST(Seq1F1B, HasThePapersOrder) {
       for (const Action& action : schedule.workers[static_cast<std::size_t>(k)])
         if (is_pass(action.kind))
           steps.emplace_back(action.kind == ActionKind::Forward, action.microbatch / slices,
-                             schedule.shape.slice_of(action));
+                             action.microbatch % schedule.shape.slices);
       EXPECT_EQ(steps, paper_order(stages, k, microbatches, slices))
           << "stage " << k << " of " << stages << ", " << microbatches << " × " << slices;
     }

@@ -70,7 +70,8 @@ class SteadySimulator {
 
   const Experiment& experiment() const { return experiment_; }
   int workers() const { return experiment_.shape(1).workers(); }
-  /// Throws what CostSource::of(), check_simulation_size(), the proof and simulate() throw.
+  /// Throws what CostSource::of(), the proof and simulate() throw, and Error{Data} where the
+  /// simulation itself would take more memory than this process can get.
   SteadySimulation on(const Hardware& hardware, const SteadySettings& settings = {});
   /// The proved schedule of so many mini-batches; on() has simulated that of its result's number.
   const ProvedSchedule& schedule(int minibatches) { return held(minibatches).proved; }

@@ -10,14 +10,29 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/schedule/deadlock.h"
 #include "core/simulation/action_seconds.h"
 #include "core/simulation/host_copies.h"
-#include "core/simulation/stopped_clock.h"
 
 namespace pipewright {
 namespace {
 
 constexpr double kNotYet = -1;
+
+/// Throws Error{Schedule}, which names the hardware and explains why no worker can go on.
+[[noreturn]] void refuse_stop(const Schedule& schedule, const PassIndex& index,
+                              const Hardware& hardware, const std::vector<Wait>& waits) {
+  const Deadlock deadlock = explain_deadlock(schedule, index, waits);
+  std::string why;
+  if (hardware.receives != Receives::AnyOrder)
+    why = concat(", where copies.receives is ",
+                 hardware.receives == Receives::InOrder ? "in_order" : "rendezvous",
+                 hardware.sending_blocks ? " and copies.block_compute true" : "");
+  throw Error(ErrorKind::Schedule,
+              concat("the schedule stops on the hardware '", hardware.name, "'", why, ": ",
+                     deadlock.message),
+              concat("worker ", deadlock.root.first, ", action ", deadlock.root.second));
+}
 
 /// The way of the messages of a (stage, replica) in one direction.
 struct Edge {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/schedule/prove.h"
 
+#include <atomic>
 #include <utility>
 
 #include "core/schedule/execution_order.h"
@@ -28,6 +29,8 @@ constexpr Rule kRules[] = {
     {.check = check_meetings, .of_evaluations = false},
 };
 
+std::atomic<std::int64_t> all_actions = 0;
+
 Versions proved_versions(const Schedule& schedule, const PassIndex& index) {
   try {
     return resolve_versions(schedule, index);
@@ -51,11 +54,16 @@ ProvedSchedule prove(Schedule&& schedule) {
   for (const Rule& rule : kRules)
     if (schedule.shape.training || rule.of_evaluations) rule.check(schedule, proved.index);
   proved.order = execution_order(schedule, proved.index);
+  all_actions += std::ssize(proved.order);
   proved.versions = proved_versions(schedule, proved.index);
   check_weights_of_halves(schedule, proved.index, proved.versions);
   check_weights_of_recomputations(schedule, proved.index, proved.versions);
   proved.schedule = std::move(schedule);
   return proved;
+}
+
+std::int64_t proved_actions() {
+  return all_actions;
 }
 
 }  // namespace pipewright

@@ -4,6 +4,7 @@
 /// it all that the proof has found.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -43,5 +44,9 @@ ProvedSchedule prove(Schedule&& schedule);
 inline ProvedSchedule prove(const Schedule& schedule) {
   return prove(Schedule(schedule));
 }
+
+/// The actions of all schedules that this process has proved, for tests of what is proved how
+/// often.
+std::int64_t proved_actions();
 
 }  // namespace pipewright

@@ -50,6 +50,18 @@ const char* const kEveryScheme =
     "pipeline.stages: [2, 4], pipeline.microbatches: [1, 8], "
     "hardware.between.bandwidth_gb_per_s: [0.001, 1, 0]}}\n";
 
+TEST(SweepSimulation, ProvesTheScheduleOfAPointOnce) {
+  const Value document =
+      file("pipeline: {stages: 4, microbatches: 4}\nscheme: {name: one_f_one_b}\n");
+  const Experiment experiment = read_experiment(document);
+  const Hardware hardware = HardwareSource().of(document, experiment.shape(1).workers());
+  CostSource costs{CostFiles()};
+  SteadySimulator simulator(experiment, costs);
+  const std::int64_t before = proved_actions();
+  simulator.on(hardware, {.minibatches = 12});
+  EXPECT_EQ(proved_actions() - before, std::ssize(simulator.schedule(12).order));
+}
+
 TEST(SweepSimulation, HasTheFiguresOfEachPointSimulatedAlone) {
   const Value document = file(kEveryScheme);
   const SimulatedSweep sweep = simulated(document);

@@ -64,6 +64,23 @@ TEST(Plan, RecomputesWhatItsExperimentSays) {
   }
 }
 
+/// `check` and `run` read an experiment and make its plan.
+TEST(Plan, ProvesALongTrainingByShortSchedules) {
+  const std::int64_t before = proved_actions();
+  Laboratory laboratory("{dataset.train: 8000}");
+  EXPECT_EQ(proved_actions(), before) << "an experiment is read without a proof";
+  const std::int64_t all = laboratory.plan().training.actions;
+  EXPECT_GT(all, 5000);
+  EXPECT_LT(proved_actions() - before, all / 10);
+}
+
+TEST(Plan, ProvesAScheduleThatIsKeptWholeOnce) {
+  Laboratory laboratory("{dataset.train: 400, output.trace: true}");
+  const std::int64_t before = proved_actions();
+  const Plan& plan = laboratory.plan();
+  EXPECT_EQ(proved_actions() - before, plan.training.actions + plan.evaluation.actions);
+}
+
 /// 100 + 10 samples, the first class before the second.
 class Sorted final : public Dataset {
  public:

@@ -195,7 +195,7 @@ class ListedSchedule {
   const std::vector<int>& auxiliary() const { return list_.schedule.auxiliary; }
 
   /// Throws InvalidSchedule with the line of the culprit.
-  Schedule of(const PipelineShape& wanted) const {
+  Schedule schedule(const PipelineShape& wanted) const {
     const int minibatches = wanted.minibatches;
     Schedule schedule =
         minibatches <= shape().minibatches ? proved(minibatches) : continued(minibatches);
@@ -314,7 +314,7 @@ class FromCsv final : public Scheme {
     if (!listed_) return schedule_of_workers(placed, file_->workers());
     check("replicas", shape.replicas, listed_->shape().replicas);
     placed.replica_placement = listed_->shape().replica_placement;
-    return listed_->of(placed);
+    return listed_->schedule(placed);
   }
 
  private:

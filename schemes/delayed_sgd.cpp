@@ -135,9 +135,9 @@ class DelayedSgd final : public Scheme {
   static GivenDelays read_given(Options& options, const Value& given) {
     GivenDelays delays;
     const bool list = given.is(Value::Kind::Sequence);
-    const std::span<const Value> each =
+    const std::span<const Value> listed =
         list ? std::span<const Value>(given.items) : std::span(&given, 1);
-    for (const Value& delay : each) {
+    for (const Value& delay : listed) {
       const bool fits = delay.is(Value::Kind::Integer) && delay.integer >= 0 &&
                         delay.integer <= static_cast<std::int64_t>(kLongestDelay);
       if (fits) {
@@ -150,7 +150,7 @@ class DelayedSgd final : public Scheme {
     }
     if (list && given.items.empty())
       options.problem("delay", "is an empty list; expected a whole number per stage");
-    delays.one_for_all = !list || delays.each.size() != each.size() || delays.each.empty();
+    delays.one_for_all = !list || delays.each.size() != listed.size() || delays.each.empty();
     if (delays.each.empty()) delays.each = {0};
     return delays;
   }

@@ -111,22 +111,22 @@ std::set<std::string> add_modelled(std::vector<RunRecord>& runs, const Hardware&
   double first = 0;
   std::set<std::string> origins;
   for (RunRecord& run : runs) {
-    const Modelled& of = modeller.of(run.config.of_any_seed());
-    const double pace = of.figures.samples_per_second;
-    origins.insert(of.costs_from);
+    const Modelled& modelled = modeller.of(run.config.of_any_seed());
+    const double pace = modelled.figures.samples_per_second;
+    origins.insert(modelled.costs_from);
     if (first == 0) first = pace;
     const auto gib = [](std::int64_t bytes) { return static_cast<double>(bytes) / kGiB; };
     run.modelled = {{"modelled_samples_per_second", pace},
                     {"modelled_speedup", pace / first},
-                    {"modelled_bubble", of.figures.bubble},
-                    {"modelled_required_mib_per_s", of.required() / kMiB},
-                    {"modelled_link_mib_per_s", of.link / kMiB},
-                    {"modelled_state_gib", gib(of.state)},
-                    {"modelled_worker_state_gib", gib(of.worker_state)},
-                    {"modelled_activation_gib", gib(of.memory - of.state)},
-                    {"modelled_memory_gib", gib(of.memory)},
-                    {"modelled_worker_memory_gib", gib(of.worker_memory)},
-                    {"modelled_parameters", static_cast<double>(of.parameters)}};
+                    {"modelled_bubble", modelled.figures.bubble},
+                    {"modelled_required_mib_per_s", modelled.required() / kMiB},
+                    {"modelled_link_mib_per_s", modelled.link / kMiB},
+                    {"modelled_state_gib", gib(modelled.state)},
+                    {"modelled_worker_state_gib", gib(modelled.worker_state)},
+                    {"modelled_activation_gib", gib(modelled.memory - modelled.state)},
+                    {"modelled_memory_gib", gib(modelled.memory)},
+                    {"modelled_worker_memory_gib", gib(modelled.worker_memory)},
+                    {"modelled_parameters", static_cast<double>(modelled.parameters)}};
     if (const double samples = samples_per_epoch(run); samples > 0) {
       run.modelled_epoch_hours = samples / pace / kHour;
       run.modelled.emplace_back("modelled_hours",

@@ -16,9 +16,7 @@ at::Device profiled_device(const Experiment& e) {
 
 std::filesystem::path profile_path(const Experiment& e, at::Device device,
                                    const std::filesystem::path& folder) {
-  Profile of = described(e, device);
-  Value what = profile_value(of);
-  return folder / concat("profile-", digest(what), ".yaml");
+  return folder / concat("profile-", digest(profile_value(described(e, device))), ".yaml");
 }
 
 Profile load_profile(const std::filesystem::path& file, const Experiment& experiment,

@@ -35,7 +35,7 @@ class Search {
       : schedule_(proved.schedule), order_(proved.order), versions_(proved.versions) {}
 
   /// A loop of so many mini-batches, from the middle of the schedule.
-  std::optional<Loop> of(int minibatches) const {
+  std::optional<Loop> with_rounds_of(int minibatches) const {
     Loop loop{.step = {.minibatches = minibatches}, .bodies = {}, .order = {}};
     const int middle = (schedule_.shape.minibatches - minibatches) / 2;
     loop.order = {beginning_of(middle), beginning_of(middle + minibatches)};
@@ -156,7 +156,7 @@ std::optional<ProvedSchedule> loop_of(Schedule schedule, const ScheduleMaker& ma
   const int once = proved.schedule.shape.minibatches;
   for (const int round : {1, 2, 3, 4, 6, 12}) {
     if (3 * round > once) break;
-    proved.loop = Search(proved).of(round);
+    proved.loop = Search(proved).with_rounds_of(round);
     if (!proved.loop || !goes_on(proved.schedule, *proved.loop, make)) continue;
     proved.loop->rounds = (minibatches - once) / round + 1;
     return proved;

@@ -46,7 +46,7 @@ class Places {
 
   struct Copy {
     ActionKind kind;
-    MicroBatch of;
+    MicroBatch microbatch;
   };
   /// The copies behind that pass, in their order.
   std::vector<Copy> behind(int pass) const {
@@ -81,7 +81,7 @@ class Places {
 };
 
 Action copy_of(const Places::Copy& copy, int last_stage) {
-  const auto [stage, replica, minibatch, microbatch] = copy.of;
+  const auto [stage, replica, minibatch, microbatch] = copy.microbatch;
   return {.kind = copy.kind,
           .stage = stage,
           .replica = replica,

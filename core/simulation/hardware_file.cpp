@@ -105,7 +105,7 @@ class Reader {
 
   void read_devices() {
     Options devices = options_.section("devices", "The devices of each host.");
-    const auto each =
+    const auto per_host =
         static_cast<int>(devices.integer("count", 1, "Number of devices of a host.", kSomeDevices));
     hardware_.device_name = devices.text("name", "", "Name of the device model, for reports.");
     const double speed = devices.number(
@@ -126,16 +126,16 @@ class Reader {
         "Stragglers: the factor by which each device of all hosts takes longer; [] = 1 for all.",
         kAboveZero);
     devices.finish();
-    if (as_size(each) * as_size(hosts_) > kMostDevices) {
+    if (as_size(per_host) * as_size(hosts_) > kMostDevices) {
       problems_.add(options_.where("hosts"),
                     concat("hardware.hosts is ", grouped_text(hosts_),
-                           " and hardware.devices.count ", grouped_text(each), ", which makes ",
-                           counted(as_size(each) * as_size(hosts_), "device"), "; at most ",
+                           " and hardware.devices.count ", grouped_text(per_host), ", which makes ",
+                           counted(as_size(per_host) * as_size(hosts_), "device"), "; at most ",
                            grouped_text(kMostDevices), " are possible"));
       hosts_ = 1;
     }
-    hardware_.devices_per_host = each;
-    hardware_.devices.assign(as_size(each) * as_size(hosts_),
+    hardware_.devices_per_host = per_host;
+    hardware_.devices.assign(as_size(per_host) * as_size(hosts_),
                              {.speed = speed, .memory = std::llround(memory * kGiB)});
     auto set = [&](const char* name, const std::vector<double>& values, double Device::*member) {
       if (!values.empty() && values.size() != hardware_.devices.size())

@@ -49,8 +49,8 @@ Hardware with_free_transfers(Hardware hardware) {
 IdleParts idle_parts(const ProvedSchedule& proved, std::span<const StageCost> costs,
                      const Hardware& hardware, const Simulation& simulation) {
   const int workers = static_cast<int>(proved.schedule.workers.size());
-  const auto bubble = [&](std::span<const StageCost> of, const Hardware& on) {
-    return std::min(simulation.bubble, simulate(proved, of, on, {.memory = false}).bubble);
+  const auto bubble = [&](std::span<const StageCost> stages, const Hardware& on) {
+    return std::min(simulation.bubble, simulate(proved, stages, on, {.memory = false}).bubble);
   };
   Hardware ideal = ideal_hardware(workers);
   ideal.overlap = hardware.overlap;

@@ -133,8 +133,8 @@ double Network::all_reduce(const std::vector<int>& workers, std::int64_t bytes) 
     if (crossings[bus] > 0) bandwidth = std::min(bandwidth, buses_[bus].bandwidth / crossings[bus]);
   const auto replicas = static_cast<std::int64_t>(workers.size());
   const std::int64_t steps = 2 * (replicas - 1);
-  const double each = static_cast<double>(steps * bytes) / static_cast<double>(replicas);
-  const double carried = each / bandwidth;
+  const double share = static_cast<double>(steps * bytes) / static_cast<double>(replicas);
+  const double carried = share / bandwidth;
   auto count = [&](Traffic& traffic, int times, double busy) {
     traffic.messages += steps * times;
     traffic.bytes += steps * bytes / replicas * times;

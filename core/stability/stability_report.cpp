@@ -177,8 +177,8 @@ std::string measured_text(const StabilityReport& report) {
                          "; the smallest edge of a stage is ", short_text(tightest.edge), " (",
                          circumstances(report, tightest), ").\n");
   }
-  const auto stable = [&](const auto& of) {
-    return report.stages[as_size(of.first)].edge / std::max(of.second, 0.0);
+  const auto stable = [&](const auto& measured) {
+    return report.stages[as_size(measured.first)].edge / std::max(measured.second, 0.0);
   };
   const auto& [stage, curvature] = *std::ranges::min_element(report.measured.stages, {}, stable);
   const bool all = report.measured.stages.size() == report.stages.size();

@@ -70,8 +70,8 @@ std::string standing_text(const StabilityReport& report, int stage, double curva
 /// that it had, and up to which learning rate that curvature would be stable; "" if none was
 /// measured.
 std::string measured_text(const StabilityReport& report);
-/// The last sentence of a report: measured_text() or, without measurements, the stage with the
-/// smallest edge, what the freest one bears, and what the whole pipeline does.
+/// The last sentence of a report: measured_text() or, without measurements, the smallest
+/// edge of a stage, the largest, and the edge of the whole pipeline.
 std::string answer_text(const StabilityReport& report);
 std::string stability_csv(const StabilityReport& report);
 /// {"stages": [{"stage", "forward_delay", "backward_delay", "rule", "edge"}, …], "lr", …}; null

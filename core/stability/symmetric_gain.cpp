@@ -44,14 +44,14 @@ SymmetricGain::SymmetricGain(const Hessian& hessian, std::vector<int> column)
     for (int c = 0; c < size; ++c)
       matrix.at(row, c) =
           (hessian[as_size(row)][as_size(c)] + hessian[as_size(c)][as_size(row)]) / 2;
-  const SymmetricEigenvalues of = symmetric_eigenvalues(matrix);
-  largest_ = std::max(0.0, of.values.back());
+  const SymmetricEigenvalues spectrum = symmetric_eigenvalues(matrix);
+  largest_ = std::max(0.0, spectrum.values.back());
   const double rounding = size * std::numeric_limits<double>::epsilon() * largest_;
   for (int i = 0; i < size; ++i) {
-    if (of.values[as_size(i)] <= rounding) continue;
+    if (spectrum.values[as_size(i)] <= rounding) continue;
     ++rank_;
     for (int c = 0; c < size; ++c)
-      factor_.push_back(std::sqrt(of.values[as_size(i)]) * of.vectors.at(c, i));
+      factor_.push_back(std::sqrt(spectrum.values[as_size(i)]) * spectrum.vectors.at(c, i));
   }
 }
 

@@ -75,16 +75,16 @@ class FirstWorker {
 
   /// Where in Times the inputs that wait for a stage's part begin.
   std::size_t inputs_of(const Done& done, int stage, Part part) const {
-    std::size_t place = as_size(stages_) + 1;
-    for (int each = 1; each < stages_; ++each) {
-      if (each == stage && part == Part::Forward) return place;
-      place += as_size(count(done, each - 1, Part::Forward) - count(done, each, Part::Forward));
+    std::size_t begin = as_size(stages_) + 1;
+    for (int other = 1; other < stages_; ++other) {
+      if (other == stage && part == Part::Forward) return begin;
+      begin += as_size(count(done, other - 1, Part::Forward) - count(done, other, Part::Forward));
     }
-    for (int each = 0; each + 1 < stages_; ++each) {
-      if (each == stage && part == Part::Backward) return place;
-      place += as_size(count(done, each + 1, Part::Backward) - count(done, each, Part::Backward));
+    for (int other = 0; other + 1 < stages_; ++other) {
+      if (other == stage && part == Part::Backward) return begin;
+      begin += as_size(count(done, other + 1, Part::Backward) - count(done, other, Part::Backward));
     }
-    return place;
+    return begin;
   }
 
   /// When that pass could begin; nullopt if its input is not made or there is no room.
@@ -225,10 +225,10 @@ class FirstWorker {
     while (stage < stages_ && count(done, stage, Part::Forward) > last) ++stage;
     // Forwards of stages up to `stage` − 1 are done; then the rest of them, and the way back.
     if (stage < stages_) end = times[1 + as_size(stage)];
-    for (int each = stage; each < stages_; ++each) end += seconds(each, Part::Forward);
-    for (int each = stages_ - 1; each >= 0; --each)
-      if (count(done, each, Part::Backward) <= last)
-        end = std::max(end, times[1 + as_size(each)]) + seconds(each, Part::Backward);
+    for (int other = stage; other < stages_; ++other) end += seconds(other, Part::Forward);
+    for (int other = stages_ - 1; other >= 0; --other)
+      if (count(done, other, Part::Backward) <= last)
+        end = std::max(end, times[1 + as_size(other)]) + seconds(other, Part::Backward);
     return end + seconds(0, Part::Weight);
   }
 

@@ -40,7 +40,7 @@ class ScheduleSearch {
     refuse_too_much();
     refuse_too_little();
     built_in_ = built_in_schedules(shape_);
-    for (const NamedSchedule& each : built_in_) try_built_in(each);
+    for (const NamedSchedule& candidate : built_in_) try_built_in(candidate);
     best_.bound.seconds = kUnlimited;
     search(task(true));
     if (whole_may_be_faster_) search(task(false));
@@ -119,12 +119,12 @@ class ScheduleSearch {
   }
 
   void refuse_too_little() const {
-    const OrderTask of = task(true);
-    for (int worker = 0; worker < of.workers; ++worker) {
+    const OrderTask whole = task(true);
+    for (int worker = 0; worker < whole.workers; ++worker) {
       double needed = 0;
-      for (int stage = 0; stage < of.stages(); ++stage)
-        if (of.worker_of[as_size(stage)] == worker) needed += of.held[as_size(stage)];
-      if (needed <= of.room[as_size(worker)] * (1 + kSumRounding)) continue;
+      for (int stage = 0; stage < whole.stages(); ++stage)
+        if (whole.worker_of[as_size(stage)] == worker) needed += whole.held[as_size(stage)];
+      if (needed <= whole.room[as_size(worker)] * (1 + kSumRounding)) continue;
       if (counts_bytes())
         refuse(concat("worker ", worker, " may hold ", bytes_text(memory_of(worker)),
                       "; its weights, the optimizer's state and the activations of one micro-batch "
@@ -145,14 +145,14 @@ class ScheduleSearch {
         "nothing for what passes need while they run; allow more, or make micro-batches smaller");
   }
 
-  void try_built_in(const NamedSchedule& each) {
-    const std::optional<int> staleness = staleness_of(each.proved);
+  void try_built_in(const NamedSchedule& candidate) {
+    const std::optional<int> staleness = staleness_of(candidate.proved);
     if (!staleness || *staleness > limits_.staleness) return;
-    const std::vector<int> live = most_live(each.proved);
+    const std::vector<int> live = most_live(candidate.proved);
     if (std::ranges::any_of(live, [&](int count) { return count > limits_.live; })) return;
-    const auto seconds = consider(each.proved, each.name);
+    const auto seconds = consider(candidate.proved, candidate.name);
     if (!seconds || *seconds >= best_.built_in_seconds) return;
-    best_.built_in = each.name;
+    best_.built_in = candidate.name;
     best_.built_in_seconds = *seconds;
   }
 
@@ -191,50 +191,50 @@ class ScheduleSearch {
     return pace.seconds;
   }
 
-  void search(OrderTask of) {
-    PaceBound bound = pace_bound(of);
+  void search(OrderTask task) {
+    PaceBound bound = pace_bound(task);
     constexpr int kRetries = 6;
-    for (int i = 0; i < kRetries && has_room(of); ++i) {
-      if (limits_.staleness > 0 ? list_stale(of, bound.seconds)
-                                : synthesize_once(of, i == 0 ? &bound : nullptr))
+    for (int i = 0; i < kRetries && has_room(task); ++i) {
+      if (limits_.staleness > 0 ? list_stale(task, bound.seconds)
+                                : synthesize_once(task, i == 0 ? &bound : nullptr))
         break;
-      for (int worker = 0; worker < of.workers; ++worker)
-        of.room[as_size(worker)] -= excess_[as_size(worker)];
+      for (int worker = 0; worker < task.workers; ++worker)
+        task.room[as_size(worker)] -= excess_[as_size(worker)];
     }
     if (bound.seconds < best_.bound.seconds) best_.bound = bound;
   }
 
-  static bool has_room(const OrderTask& of) {
-    std::vector<double> needed(as_size(of.workers), 0);
-    for (int stage = 0; stage < of.stages(); ++stage)
-      needed[as_size(of.worker_of[as_size(stage)])] += of.held[as_size(stage)];
+  static bool has_room(const OrderTask& task) {
+    std::vector<double> needed(as_size(task.workers), 0);
+    for (int stage = 0; stage < task.stages(); ++stage)
+      needed[as_size(task.worker_of[as_size(stage)])] += task.held[as_size(stage)];
     for (std::size_t worker = 0; worker < needed.size(); ++worker)
-      if (needed[worker] > of.room[worker] * (1 + kSumRounding)) return false;
+      if (needed[worker] > task.room[worker] * (1 + kSumRounding)) return false;
     return true;
   }
 
   /// Whether the search need not be repeated with less room: the orders that are found keep to the
   /// memory, or stop. `bound` is what is proved of the task.
-  bool synthesize_once(const OrderTask& of, PaceBound* bound) {
+  bool synthesize_once(const OrderTask& task, PaceBound* bound) {
     std::vector<NamedOrders> candidates;
-    for (const NamedSchedule& each : built_in_)
-      candidates.push_back({each.name, orders_of(each.proved.schedule, of.split)});
-    const Synthesis found = synthesize(of, candidates, settings_);
+    for (const NamedSchedule& scheme : built_in_)
+      candidates.push_back({scheme.name, orders_of(scheme.proved.schedule, task.split)});
+    const Synthesis found = synthesize(task, candidates, settings_);
     if (bound != nullptr) *bound = found.bound;
-    const bool kept = consider(prove(schedule_of(of, shape_, found.orders)), "").has_value();
+    const bool kept = consider(prove(schedule_of(task, shape_, found.orders)), "").has_value();
     return kept || std::ranges::max(excess_) == 0;  // less memory helps none that stops
   }
 
   /// Of orders that overlap mini-batches only those made by rules are tried.
-  bool list_stale(const OrderTask& of, double bound) {
+  bool list_stale(const OrderTask& task, double bound) {
     bool some = false;
-    std::vector<double> least(as_size(of.workers), kUnlimited);
-    for (const ListRule& rule : list_rules(of, settings_.tries)) {
+    std::vector<double> least(as_size(task.workers), kUnlimited);
+    for (const ListRule& rule : list_rules(task, settings_.tries)) {
       if (some && settings_.stop && settings_.stop()) break;
       if (some && best_.pace.seconds <= bound * (1 + kSumRounding)) break;
-      const auto orders = list_orders(of, rule);
+      const auto orders = list_orders(task, rule);
       if (!orders) continue;
-      some = consider(prove(schedule_of(of, shape_, *orders)), "").has_value() || some;
+      some = consider(prove(schedule_of(task, shape_, *orders)), "").has_value() || some;
       std::ranges::transform(least, excess_, least.begin(),
                              [](double a, double b) { return std::min(a, b); });
     }

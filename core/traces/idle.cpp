@@ -71,7 +71,7 @@ class IdleTimes {
     if (schedule_.shape.replicas < 2) return;
     std::map<std::pair<int, std::size_t>, ActionPlace> last;  // by stage and number of the sum
     const auto key = [](int stage, std::size_t number) { return std::pair(stage, number); };
-    const auto each = [&](const auto& visit) {
+    const auto for_each_sum = [&](const auto& visit) {
       for (std::size_t w = 0; w < spans_.size(); ++w) {
         std::map<int, std::size_t> count;
         for (std::size_t i = 0; i < spans_[w].size(); ++i)
@@ -79,12 +79,14 @@ class IdleTimes {
             visit(w, i, key(action(w, i).stage, count[action(w, i).stage]++));
       }
     };
-    each([&](std::size_t w, std::size_t i, const auto& sum) {
+    for_each_sum([&](std::size_t w, std::size_t i, const auto& sum) {
       ActionPlace& place = last.try_emplace(sum, kNowhere).first->second;
       if (place == kNowhere || span(place).begin < spans_[w][i].begin)
         place = {static_cast<int>(w), static_cast<int>(i)};
     });
-    each([&](std::size_t w, std::size_t i, const auto& sum) { meetings_[{w, i}] = last.at(sum); });
+    for_each_sum([&](std::size_t w, std::size_t i, const auto& sum) {
+      meetings_[{w, i}] = last.at(sum);
+    });
   }
 
   const Span& span(ActionPlace place) const {

@@ -13,22 +13,22 @@ std::vector<StageCost> measured_costs(const Schedule& schedule, const Spans& spa
   for (auto& worker : codecs)
     for (Span& span : worker) span = {.end = span.decoding + span.encoding};
   const std::vector<StageMedians> coding = median_seconds(schedule, codecs);
-  const auto of = [](const StageMedians& times, ActionKind kind) {
+  const auto median = [](const StageMedians& times, ActionKind kind) {
     return times[static_cast<std::size_t>(kind)];
   };
   std::vector<StageCost> costs;
   for (std::size_t stage = 0; stage < medians.size(); ++stage) {
     const StageMedians& times = medians[stage];
     StageCost& cost = costs.emplace_back();
-    cost.forward = of(times, ActionKind::Forward);
-    cost.head = of(times, ActionKind::Head);
-    cost.backward = of(times, ActionKind::Backward);
-    cost.backward_input = of(times, ActionKind::BackwardInput);
-    cost.backward_weight = of(times, ActionKind::BackwardWeight);
-    cost.update = of(times, ActionKind::Update);
-    cost.coding_forward = of(coding[stage], ActionKind::Forward);
-    cost.coding_backward = std::max(of(coding[stage], ActionKind::Backward),
-                                    of(coding[stage], ActionKind::BackwardInput));
+    cost.forward = median(times, ActionKind::Forward);
+    cost.head = median(times, ActionKind::Head);
+    cost.backward = median(times, ActionKind::Backward);
+    cost.backward_input = median(times, ActionKind::BackwardInput);
+    cost.backward_weight = median(times, ActionKind::BackwardWeight);
+    cost.update = median(times, ActionKind::Update);
+    cost.coding_forward = median(coding[stage], ActionKind::Forward);
+    cost.coding_backward = std::max(median(coding[stage], ActionKind::Backward),
+                                    median(coding[stage], ActionKind::BackwardInput));
   }
   std::vector<bool> reduced(costs.size(), false);
   for (std::size_t w = 0; w < spans.size(); ++w)

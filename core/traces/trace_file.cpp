@@ -106,7 +106,8 @@ void shape_from_actions(Schedule& schedule, const std::string& file) {
       if (makes_weight_gradient(action.kind)) losses[as_size(action.stage)].insert(action.loss);
       if (action.kind == ActionKind::Head) heads.insert(action.stage);
     }
-  for (const std::set<int>& of : losses) schedule.learns_from.emplace_back(of.begin(), of.end());
+  for (const std::set<int>& sites : losses)
+    schedule.learns_from.emplace_back(sites.begin(), sites.end());
   schedule.auxiliary.assign(heads.begin(), heads.end());
   std::vector<std::vector<int>> workers(as_size(shape.replicas));
   for (const auto& [place, worker] : holders) workers[as_size(place.first)].push_back(worker);

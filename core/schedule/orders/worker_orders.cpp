@@ -50,9 +50,9 @@ std::vector<Action> actions_of_one(const PipelineShape& shape, int replica,
 std::vector<Action> actions_of(const PipelineShape& shape, int replica,
                                const std::vector<PassStep>& steps) {
   std::vector<Action> actions = actions_of_one(shape, replica, steps);
-  const std::size_t each = actions.size();
+  const std::size_t count = actions.size();
   for (int minibatch = 1; minibatch < shape.minibatches; ++minibatch)
-    for (std::size_t i = 0; i < each; ++i) actions.emplace_back(actions[i]).minibatch = minibatch;
+    for (std::size_t i = 0; i < count; ++i) actions.emplace_back(actions[i]).minibatch = minibatch;
   if (shape.minibatches == 0) actions.clear();
   return actions;
 }
@@ -108,13 +108,13 @@ std::vector<PassStep> looped_steps(const LoopedOrder& order, int worker, int wor
 
 Schedule schedule_of_workers(const PipelineShape& shape,
                              const std::vector<std::vector<PassStep>>& orders) {
-  const int each = static_cast<int>(orders.size());
-  PIPEWRIGHT_CHECK(each > 0 && shape.workers() % each == 0, "one order per worker");
-  const int groups = shape.workers() / each, sharing = shape.replicas / groups;
+  const int together = static_cast<int>(orders.size());
+  PIPEWRIGHT_CHECK(together > 0 && shape.workers() % together == 0, "one order per worker");
+  const int groups = shape.workers() / together, sharing = shape.replicas / groups;
   Schedule schedule = empty_schedule(shape);
   for (int worker = 0; worker < shape.workers(); ++worker)
     schedule.workers[as_size(worker)] =
-        actions_of(shape, worker / each * sharing, orders[as_size(worker % each)]);
+        actions_of(shape, worker / together * sharing, orders[as_size(worker % together)]);
   return schedule;
 }
 

@@ -77,8 +77,8 @@ void check_numbers(const Schedule& schedule) {
         !in(a.loss, shape.stages) || !in(a.weights.rule, static_cast<int>(schedule.rules.size())))
       refuse_shape(concat(
           place(),
-          " names a stage, replica, mini-batch, micro-batch, loss or weight rule that there is "
-          "not"));
+          " names a stage, replica, mini-batch, micro-batch, loss or weight rule that does not "
+          "exist"));
     if (is_part_of_backward(a.kind) && a.loss < a.stage)
       refuse_shape(concat(place(), " goes back from the loss of stage ", a.loss,
                           ", an earlier stage than its own"));

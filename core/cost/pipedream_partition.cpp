@@ -12,7 +12,6 @@
 namespace pipewright {
 namespace {
 
-constexpr double kNoPlan = std::numeric_limits<double>::infinity();
 constexpr double kMostWorkers = 1e6;
 /// The most steps of the dynamic programme, which take some minutes.
 constexpr double kMostSteps = 1e12;
@@ -36,7 +35,7 @@ class Level {
         width_(as_size(units_ + 1)),
         weights_(n_ + 1, 0),
         compute_(n_ + 1, 0),
-        seconds_(begins_ * (n_ + 1) * width_, kNoPlan) {
+        seconds_(begins_ * (n_ + 1) * width_, std::numeric_limits<double>::infinity()) {
     for (std::size_t i = 0; i < n_; ++i) {
       const LayerCost& layer = profile.layers[i];
       weights_[i + 1] = weights_[i] + static_cast<double>(layer.parameter_bytes);
@@ -101,7 +100,6 @@ class Level {
   }
 
   double replicated(std::size_t begin, std::size_t end, int m) const {
-    if (m > 1 && rules_.straight) return kNoPlan;
     const double compute = below_ != nullptr ? below_->seconds(begin, end, below_->units())
                                              : compute_[end] - compute_[begin];
     const double weights = weights_[end] - weights_[begin];
@@ -186,11 +184,6 @@ PipeDreamPlan pipedream_partition(const Profile& profile, const PipeDreamRules& 
   const Level& top = levels.back();
   PipeDreamPlan plan;
   plan.seconds = top.seconds(0, profile.layers.size(), top.units());
-  if (plan.seconds == kNoPlan)
-    throw Error(
-        ErrorKind::Experiment,
-        concat("no plan can use ", counted(workers, "worker"), ": the model has only ",
-               counted(profile.layers.size(), "layer"), ", and a stage holds at least one"));
   unfold(levels, levels.size() - 1, 0, profile.layers.size(), top.units(), 1, plan.stages);
   return plan;
 }

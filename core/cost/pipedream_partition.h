@@ -30,7 +30,6 @@ struct PipeDreamRules {
   /// On a higher level C is the best time of the same layers on one unit of the level below.
   enum class Cost : std::uint8_t { Paper, Code } cost = Cost::Paper;
   bool boundaries = false;          ///< Cost::Code only: whether boundaries take time
-  bool straight = false;            ///< no stage is replicated
   std::vector<WorkerLevel> levels;  ///< innermost first; at least one
 };
 
@@ -46,10 +45,9 @@ struct PipeDreamPlan {
 };
 
 /// Finds the plan with the least predicted time that uses all workers. Throws Error{Experiment} if
-/// there is none, because there are more unreplicated stages than layers, or if the search would
-/// take more than some minutes or more than the machine's memory. It takes O(layers² · units²) for
-/// the topmost level; each level inside takes O(layers³ · units²) and holds layers² · units
-/// numbers.
+/// the search would take more than some minutes or more than the machine's memory. It takes
+/// O(layers² · units²) for the topmost level; each level inside takes O(layers³ · units²) and holds
+/// layers² · units numbers.
 PipeDreamPlan pipedream_partition(const Profile& profile, const PipeDreamRules& rules);
 
 }  // namespace pipewright

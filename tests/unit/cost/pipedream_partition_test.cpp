@@ -113,13 +113,6 @@ TEST(PipeDreamPartition, KeepsTrafficInsideTheFasterLevel) {
   EXPECT_DOUBLE_EQ(plan.seconds, 2);
 }
 
-TEST(PipeDreamPartition, StraightHasOneWorkerPerStage) {
-  const auto plan =
-      pipedream_partition(layers({1, 2, 3, 4, 5, 6}), {.straight = true, .levels = {{2}}});
-  EXPECT_EQ(plan.stages, (Stages{{0, 4, 1}, {4, 6, 1}}));
-  EXPECT_THROW(pipedream_partition(layers({1, 2}), {.straight = true, .levels = {{3}}}), Error);
-}
-
 TEST(PipeDreamPartition, OfHundredsOfLayersTakesSecondsNotHours) {
   std::mt19937 random(3);
   Profile profile = layers(std::vector<double>(370, 1));

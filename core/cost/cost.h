@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What each action of a stage costs in seconds and bytes, from a profile and a cut, or from a
+/// The costs of each action of a stage in seconds and bytes, from a profile and a cut, or from a
 /// table.
 #pragma once
 

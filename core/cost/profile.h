@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What each layer of a model costs on one device: measured by `pipewright profile`, or counted on
-/// the meta device (bytes and operations, no times). Partitioning and simulation read it.
+/// The costs of each layer of a model on one device: measured by `pipewright profile`, or counted
+/// on the meta device (bytes and operations, no times). Partitioning and simulation read it.
 ///
 /// Kept as a YAML file of the fields below under their names:
 ///

@@ -14,7 +14,7 @@
 
 namespace pipewright {
 
-/// What a stage holds while one of its passes runs, in counts that do not depend on its layers.
+/// The things that a stage holds while one of its passes runs, counted whatever its layers are.
 struct StageMoment {
   bool learns = false;   ///< the pass adds to the weights' gradients
   bool bare = false;     ///< the pass is a forward that keeps its input only, to be recomputed

@@ -17,7 +17,7 @@ std::string rounded_percent(double part) {
   return concat(std::lround(100 * part), " %");
 }
 
-/// What takes most of the time in which workers do not compute; "" if that is nothing.
+/// The main reason why workers do not compute; "" if they always do.
 std::string main_loss(const Simulation& simulation, const IdleParts& idle) {
   double sending = 0;
   for (const WorkerReport& worker : simulation.workers) sending += worker.communicating;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a simulation comes to, in one sentence.
+/// The result of a simulation in one sentence.
 #pragma once
 
 #include <cstddef>

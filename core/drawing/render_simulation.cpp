@@ -91,7 +91,7 @@ Row traffic_row(const std::string& name, const Traffic& traffic, double makespan
           percent(traffic.busy, makespan)};
 }
 
-/// What moves to the memory of the host and back; "" if nothing does.
+/// The copies to the memory of the host and back; "" if there are none.
 std::string offload_table(const Simulation& simulation) {
   const auto offloads = [](const WorkerReport& worker) {
     return worker.host.offloaded.messages > 0;

@@ -81,7 +81,7 @@ std::string counted_key(const Experiment& experiment) {
   return concat(wanted.digest, " ", wanted.samples, " ", wanted.precision);
 }
 
-/// What was counted of a micro-batch, for one of its slices. Its passes read all weights and start
+/// The counts of one slice of a micro-batch. Its passes read all weights and start
 /// all kernels, so their times are more than such a part of the micro-batch's.
 Profile counted_slice(Profile counted, int slices) {
   const auto divide = [&](std::int64_t& bytes) { bytes = (bytes + slices - 1) / slices; };

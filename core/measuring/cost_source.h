@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What stages cost in a simulation: from a table, from a profile, or counted at the rates of the
-/// hardware.
+/// The costs of stages in a simulation: from a table, from a profile, or counted at the rates of
+/// the hardware.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ struct Boundary {
   std::vector<std::shared_ptr<Memory>> memory;  ///< one object for tensors that share memory
 };
 
-/// What is measured: a layer of the model, or an auxiliary head, which is a last layer.
+/// The thing that is measured: a layer of the model, or an auxiliary head, which is a last layer.
 struct MeasuredLayer {
   LayerPtr layer;
   std::size_t index;  ///< layers before it

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a profile was measured on, and whether a description of hardware means the same.
+/// The device that a profile was measured on, and whether a description of hardware means the same.
 #pragma once
 
 #include <c10/core/Device.h>

@@ -26,7 +26,7 @@ int steady_minibatches(const Experiment& experiment);
 /// pipeline.
 int shown_minibatches(const Experiment& experiment);
 
-/// What one more mini-batch takes in the steady state, without fill and drain.
+/// The cost of one more mini-batch in the steady state, without fill and drain.
 struct SteadyFigures {
   double seconds = 0;  ///< a mini-batch
   double samples_per_second = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What updates and predictions of weights cost besides passes: tensors moved and operators
+/// The costs of updates and predictions of weights besides passes: tensors moved and operators
 /// started, by count, and the times of one layer's, by measuring.
 #pragma once
 

@@ -46,7 +46,7 @@ struct BestPoints {
 /// Error{Experiment} for a key that does not vary.
 BestPoints best_points(const SimulatedSweep& sweep, std::string x = {}, std::string y = {});
 
-/// What a point has chosen besides its candidate, short: "M 16, N 8".
+/// The choices of a point besides its candidate, short: "M 16, N 8".
 std::string choices_text(const SimulatedSweep& sweep, const BestPoints& best, std::size_t point);
 /// "none fits" or "refused", of a cell without a best point.
 std::string why_none(const SimulatedSweep& sweep, const BestCell& cell);

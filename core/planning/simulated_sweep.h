@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the simulation of every point of a sweep has found: plain values, from which the best are
+/// The results of simulating every point of a sweep: plain values, from which the best are
 /// chosen, tables printed and maps drawn.
 #pragma once
 

@@ -12,9 +12,9 @@
 
 namespace pipewright {
 
-/// What a pass computes with, as in "latest", "latest+2", "3-1 lookahead 0.9", "forward": the base
-/// (the latest version, that of the pass's forward, or a version by its number), the steps that
-/// are predicted beyond it, and the rule of the prediction, unless it is the optimizer's own.
+/// The weights of a pass in words, as in "latest", "latest+2", "3-1 lookahead 0.9", "forward": the
+/// base (the latest version, that of the pass's forward, or a version by its number), the steps
+/// that are predicted beyond it, and the rule of the prediction, unless it is the optimizer's own.
 std::string weights_text(const Weights& weights, const std::vector<PredictionRule>& rules);
 
 /// A schedule that was read from a file, and the line of each action.

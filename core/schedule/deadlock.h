@@ -11,7 +11,7 @@
 
 namespace pipewright {
 
-/// What a worker's next action waits for.
+/// The reason why a worker's next action cannot start.
 struct Wait {
   enum class For : std::uint8_t {
     Nothing,    ///< the worker has done all of its actions

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What must have happened before an action may start. This is never written in a schedule, but
-/// always derived.
+/// The actions that must have ended before another may start. They are never written in a schedule,
+/// but always derived.
 #pragma once
 
 #include <vector>

@@ -210,7 +210,7 @@ class OrderProgress {
     throw InvalidSchedule(deadlock.message, deadlock.root);
   }
 
-  /// What the next action of a stuck worker waits for.
+  /// The reason why the next action of a stuck worker cannot start.
   Wait wait_of(int w) const {
     const Action& a = next(w);
     Wait wait{.action = {w, done_[as_size(w)]}};

@@ -20,7 +20,7 @@ class InvalidSchedule final : public Error {
   ActionPlace culprit_;
 };
 
-/// What the name of an action stands for: "0B2.1 is the backward of stage 0, mini-batch 2,
+/// The meaning of an action's name: "0B2.1 is the backward of stage 0, mini-batch 2,
 /// micro-batch 1".
 std::string spelled_out(const Action& action, const PipelineShape& shape);
 

@@ -10,7 +10,7 @@
 
 namespace pipewright {
 
-/// What is later in a round of a loop than in the round before.
+/// The numbers by which a round of a loop is later than the one before.
 struct Step {
   int minibatches = 0;       ///< P
   std::vector<int> updates;  ///< [replica · N + stage]: updates of the stage in one round

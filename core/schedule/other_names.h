@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What other projects call schedules, for people who know those names. torchtitan has PyTorch's.
+/// Names of schedules in other projects, for people who know them. torchtitan has PyTorch's.
 #pragma once
 
 #include <span>

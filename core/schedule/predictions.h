@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which kinds of predicted weights a schedule asks for.
+/// The kinds of predicted weights that a schedule asks for.
 #pragma once
 
 #include "core/schedule/schedule.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What an option of `pipeline` changes in the schedule that a scheme has made, before it is
-/// proved.
+/// Options of `pipeline` rewrite the schedule that a scheme has made, before it is proved.
 #pragma once
 
 #include <functional>

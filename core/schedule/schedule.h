@@ -14,7 +14,7 @@
 
 namespace pipewright {
 
-/// Which parameters a pass computes with.
+/// The parameters that a pass computes with.
 struct Weights {
   enum class Source : std::uint8_t { Latest, Version, OfForward };
   Source source = Source::Latest;

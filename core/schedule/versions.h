@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which version of its stage's weights each pass reads, resolved from the order of actions on its
-/// worker. Staleness, the copies that a stage must hold, and when each may be freed follow from it.
+/// The version of its stage's weights that each pass reads, resolved from the order of actions on
+/// its worker. Staleness, the copies that a stage must hold, and when each may be freed follow from
+/// it.
 #pragma once
 
 #include <functional>

@@ -63,7 +63,7 @@ double ActionSeconds::of_kind(int stage, ActionKind kind) const {
   return seconds_[as_size(stage)][static_cast<std::size_t>(kind)];
 }
 
-/// What so many seconds of the profile take on the worker's device.
+/// So many seconds of the profile in seconds of the worker's device.
 double ActionSeconds::on_device(int worker, std::size_t position, double seconds) const {
   seconds *= factors_[as_size(worker)];
   return hardware_.jitter > 0 ? seconds * jitter(worker, position) : seconds;

@@ -24,7 +24,7 @@ class ActionSeconds {
   double of_action(int worker, std::size_t position) const;
   /// Of the fused pair whose forward is at this position.
   double of_pair(int worker, std::size_t position) const;
-  /// What encoding and decoding of a reduction take on the worker's device.
+  /// Seconds of encoding and decoding a reduction on the worker's device.
   double of_reduction(int worker, int stage) const;
   /// Whether the stage before needs the gradient that a backward can make of its input.
   bool sends_gradient(const Action& action) const;

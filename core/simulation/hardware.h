@@ -42,8 +42,8 @@ struct SpecialLink {
 };
 
 struct Bus {
-  /// Which transfers cross the bus: those with both ends among its devices; only the sender; only
-  /// the receiver; any end.
+  /// The transfers that cross the bus: those with both ends among its devices; only the sender;
+  /// only the receiver; any end.
   enum class Crossing : std::uint8_t { Inside, Leaving, Entering, Any };
   std::string name;
   std::vector<int> devices;  ///< ascending
@@ -53,8 +53,8 @@ struct Bus {
   bool carries(int from, int to) const;
 };
 
-/// Which message of a link a device can take. A device posts one receive at a time: when it reaches
-/// the action that needs the message.
+/// The message of a link that a device can take. A device posts one receive at a time: when it
+/// reaches the action that needs the message.
 enum class Receives : std::uint8_t {
   AnyOrder,   ///< whichever it wants: those before it wait at the device
   InOrder,    ///< only the first that was sent and not yet taken; it arrives while nobody waits

@@ -19,7 +19,7 @@
 
 namespace pipewright {
 
-/// What a worker's host copies have done.
+/// The figures of a worker's host copies.
 struct HostCopies {
   Traffic offloaded;            ///< to the host's memory; as much comes back
   double waiting = 0;           ///< s in which passes waited for nothing but a fetch

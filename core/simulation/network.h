@@ -15,7 +15,7 @@
 
 namespace pipewright {
 
-/// What a link or a bus has carried.
+/// The messages that a link or a bus has carried.
 struct Traffic {
   std::int64_t messages = 0;
   std::int64_t bytes = 0;

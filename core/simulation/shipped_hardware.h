@@ -14,7 +14,7 @@ struct ShippedHardware {
   std::string summary;  ///< what its file says: "DGX-1, 8 x V100"
 };
 
-/// Those that are found, by name; none if the program stands alone.
+/// The descriptions found, by name; none if the program stands alone.
 std::vector<ShippedHardware> shipped_hardware();
 
 /// The file that --hardware means: `given` itself, or, if that is a name without '/' and '.' and

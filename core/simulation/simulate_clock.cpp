@@ -406,7 +406,7 @@ class Clock {
     if (stopped) refuse_stop(schedule_, index_, hardware_, waits);
   }
 
-  /// What a worker waits for that can never go on.
+  /// The reason why a worker can never go on.
   Wait wait_of(int w) {
     const Worker& self = workers_[as_size(w)];
     const bool beside = self.first_arrival != kNotYet;

@@ -13,7 +13,7 @@ namespace pipewright {
 
 /// The times that the clock found, from which memory is counted.
 struct ClockTimes {
-  /// Those of host copies lie beside those of the worker's other actions.
+  /// The spans of host copies lie beside those of the worker's other actions.
   std::vector<std::vector<Span>> spans;
   /// [PassSlots::forward()] → when that output arrives at the stage that takes it.
   std::vector<double> forward_arrivals;

@@ -63,7 +63,7 @@ void round_off(Eigenvalues& values, double norm) {
 }
 
 /// The number of eigenvalues with a positive real part that are above the real axis, and below it.
-/// Those on the axis have been found already.
+/// Crossings on the axis have been found already.
 std::pair<std::ptrdiff_t, std::ptrdiff_t> sides(const Eigenvalues& values) {
   return {std::ranges::count_if(values, [](Point v) { return v.real() > 0 && v.imag() > 0; }),
           std::ranges::count_if(values, [](Point v) { return v.real() > 0 && v.imag() < 0; })};

@@ -13,7 +13,7 @@
 
 namespace pipewright {
 
-/// What stands between an experiment and its edges.
+/// The numbers from which the edges of an experiment follow.
 struct Dynamics {
   Recurrence recurrence;
   LinearRule rule;

@@ -14,8 +14,8 @@ using Hessian = std::vector<std::vector<double>>;
 /// [stage] how many weights each stage has, and rows of a Hessian; empty: each has one.
 using Blocks = std::vector<int>;
 
-/// What a square matrix lacks to be the Hessian of a loss that has a minimum ("is not symmetric:
-/// …", "has the negative eigenvalue −1, …"); "" if it lacks nothing.
+/// The reason why a square matrix is not the Hessian of a loss that has a minimum ("is not
+/// symmetric: …", "has the negative eigenvalue −1, …"); "" if it lacks nothing.
 std::string fault_of(const Hessian& hessian);
 
 }  // namespace pipewright

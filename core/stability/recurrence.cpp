@@ -24,7 +24,7 @@ struct AppliedUpdate {
   std::vector<ActionPlace> backwards;
 };
 
-/// Who reads what in a schedule, with versions counted from the schedule's start.
+/// The readers of each version in a schedule, with versions counted from the schedule's start.
 class Ledger {
  public:
   Ledger(const ProvedSchedule& proved, const SteadyStateOptions& options)
@@ -49,7 +49,7 @@ class Ledger {
     return static_cast<int>(end - updates.begin());
   }
 
-  /// What the updates that apply mini-batches [begin, begin + length) read, as one period.
+  /// The versions that updates of mini-batches [begin, begin + length) read, as one period.
   Recurrence period(int begin, int length) const {
     std::vector<int> first;
     for (int stage = 0; stage < schedule_.shape.stages; ++stage)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What every update of every stage reads in the steady state of a schedule: the recurrence that
-/// the schedule performs on the weights. It is periodic; in nearly all schemes a period is one
-/// mini-batch and one update of each stage.
+/// The versions that every update of every stage reads in the steady state of a schedule: the
+/// recurrence that the schedule performs on the weights. It is periodic; in nearly all schemes a
+/// period is one mini-batch and one update of each stage.
 #pragma once
 
 #include <vector>

@@ -69,7 +69,7 @@ std::optional<ProvedSchedule> schedule_in(const Scheme& scheme, const PipelineSh
 
 }  // namespace
 
-// Those that place stages so by themselves come first, so that of equally fast ones they are named.
+// Schemes that place stages so by themselves come first, so that they are named among equals.
 std::vector<NamedSchedule> built_in_schedules(const PipelineShape& shape) {
   const int workers = shape.workers_per_replica();
   const int chunks = (shape.stages + workers - 1) / workers;

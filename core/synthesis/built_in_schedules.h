@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the registered schemes would do in a pipeline.
+/// The schedules of the registered schemes for a pipeline.
 #pragma once
 
 #include <string>

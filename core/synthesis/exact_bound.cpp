@@ -18,7 +18,7 @@
 namespace pipewright {
 namespace {
 
-/// What has been done: [stage · 3 + part] → passes.
+/// The passes that have been performed, [stage · 3 + part].
 using Done = std::vector<std::uint8_t>;
 /// When the beginning can go on: the last beginning of a pass, when each worker is free, and when
 /// inputs that are made and not yet used arrive; the same entries for equal Done.

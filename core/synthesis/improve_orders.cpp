@@ -41,7 +41,7 @@ class Annealing {
     return kFirst * left * best_.pace.seconds;
   }
 
-  /// What is minimised. The spans show a way where many changes leave the pace as it is.
+  /// The number that is minimised. The spans show a way where many changes leave the pace as it is.
   static double energy(const Pace& pace) {
     constexpr double kSpans = 2;
     return pace.seconds + kSpans * pace.mean_span;

@@ -9,7 +9,7 @@
 
 namespace pipewright {
 
-/// What the clock finds.
+/// The times that the clock finds.
 struct Pace {
   /// s per mini-batch in the steady state; infinite if the orders wait for each other. No worker
   /// can be faster from its first pass to its last, and times exist in which none takes longer.

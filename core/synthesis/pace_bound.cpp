@@ -106,7 +106,7 @@ class WorkerBound {
     for (const int stage : stages_) sum += task_.update[as_size(stage)];
     return sum;
   }
-  /// What a micro-batch takes at all stages of the worker together.
+  /// Seconds of a micro-batch at all stages of the worker together.
   double held() const {
     double sum = 0;
     for (const int stage : stages_) sum += task_.held[as_size(stage)];

@@ -78,7 +78,7 @@ class ScheduleSearch {
     return bytes == 0 ? kUnlimited : static_cast<double>(bytes);
   }
 
-  /// What a worker holds in any schedule.
+  /// Bytes that a worker holds in any schedule.
   double always_held(int worker) const {
     double bytes = 0;
     for (int stage = 0; stage < shape_.stages; ++stage) {

@@ -19,7 +19,7 @@
 
 namespace pipewright {
 
-/// What a schedule must keep to.
+/// The limits of a search.
 struct ScheduleLimits {
   /// Forwards whose backward has not ended, on a worker at once, of all its stages together.
   double live = kUnlimited;

@@ -46,7 +46,7 @@ std::string unsteady_text(const SearchedSchedule& found) {
                 " repeats itself (more --minibatches may show one)");
 }
 
-/// Which schedules the bound is about, if it is not about all.
+/// The schedules that the bound is about, if it is not about all.
 std::string scope_text(const SearchedSchedule& found) {
   std::string text;
   if (found.bound.in_turn)

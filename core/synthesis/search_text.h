@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a search has found, for people and for programs.
+/// The result of a search, for people and for programs.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a mini-batch takes in a simulated schedule if that goes on for ever as in its middle.
+/// Seconds of a mini-batch in a simulated schedule that would go on for ever as in its middle.
 #pragma once
 
 #include "core/schedule/schedule.h"

@@ -40,8 +40,8 @@ class Offloaded {
   std::optional<c10::Event> away_, back_;  ///< when the copies are done; none: they are
 };
 
-/// What the forwards of one worker keep, from a forward that is offloaded to the first pass that
-/// needs it again. Used by the thread of that worker.
+/// The activations of one worker's forwards that are offloaded, until the first pass that needs
+/// them again. Used by the thread of that worker.
 class OffloadedForwards {
  public:
   using Forward = std::pair<std::size_t, int>;  ///< its stage, counted over replicas; its number

@@ -73,7 +73,7 @@ class BlockTable {
  private:
   using Row = std::vector<std::optional<PassStep>>;
 
-  /// What a worker has still to do.
+  /// The passes that a worker has still to perform.
   struct Turn {
     bool left() const { return !passes.empty() || !due.empty(); }
 

@@ -28,7 +28,7 @@
 #include "core/probes/probes.h"
 #include "core/runtime/batches.h"
 #include "core/runtime/run_request.h"
-#include "core/schedule/recompute.h"
+#include "core/schedule/rewrites/recompute.h"
 #include "core/schedule/schedule.h"
 #include "core/stage/disturbances.h"
 #include "core/stage/holdings.h"

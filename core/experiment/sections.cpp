@@ -11,7 +11,7 @@
 
 #include "core/base/text.h"
 #include "core/nn/metric.h"
-#include "core/schedule/offload.h"
+#include "core/schedule/rewrites/offload.h"
 
 namespace pipewright {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/schedule/execution_order.h"
-#include "core/schedule/offload.h"
+#include "core/schedule/rewrites/offload.h"
 #include "core/schedule/rules.h"
 #include "core/schedule/slices.h"
 

@@ -5,7 +5,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
-#include "core/schedule/offload.h"
+#include "core/schedule/rewrites/offload.h"
 
 namespace pipewright {
 

@@ -7,7 +7,7 @@
 #include "core/cost/cost_table.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/prove.h"
-#include "core/schedule/recompute.h"
+#include "core/schedule/rewrites/recompute.h"
 #include "core/schedule/versions.h"
 #include "core/simulation/simulate.h"
 

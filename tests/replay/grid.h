@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/schedule/recompute.h"
+#include "core/schedule/rewrites/recompute.h"
 #include "core/schedule/schedule.h"
 
 namespace pipewright::replay {

@@ -10,7 +10,7 @@
 #include "core/runtime/executor.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/prove.h"
-#include "core/schedule/recompute.h"
+#include "core/schedule/rewrites/recompute.h"
 #include "core/tensors/torch.h"
 #include "tests/unit/models/filled.h"
 #include "tests/unit/models/model_fixture.h"

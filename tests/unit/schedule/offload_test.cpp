@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where host copies stand, and what prove() says of those that are wrong.
-#include "core/schedule/offload.h"
+#include "core/schedule/rewrites/offload.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 #include "core/schedule/builders.h"
 #include "core/schedule/dependencies.h"
 #include "core/schedule/prove.h"
-#include "core/schedule/recompute.h"
+#include "core/schedule/rewrites/recompute.h"
 #include "core/schedule/slots.h"
 #include "tests/unit/schedule/refusal.h"
 #include "tests/unit/schemes/scheme_cases.h"

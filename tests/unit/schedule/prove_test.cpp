@@ -8,7 +8,7 @@
 
 #include "core/base/as_size.h"
 #include "core/schedule/builders.h"
-#include "core/schedule/offload.h"
+#include "core/schedule/rewrites/offload.h"
 #include "tests/unit/schedule/refusal.h"
 
 namespace pipewright {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where recomputations stand, what they read, and what prove() says of those that are wrong.
-#include "core/schedule/recompute.h"
+#include "core/schedule/rewrites/recompute.h"
 
 #include <gtest/gtest.h>
 

@@ -11,9 +11,9 @@
 
 #include "core/cost/cost_table.h"
 #include "core/drawing/render.h"
-#include "core/schedule/offload.h"
 #include "core/schedule/prove.h"
-#include "core/schedule/recompute.h"
+#include "core/schedule/rewrites/offload.h"
+#include "core/schedule/rewrites/recompute.h"
 #include "core/schedule/versions.h"
 #include "core/simulation/simulate.h"
 #include "tests/unit/schedule/naive_reading.h"

@@ -9,7 +9,7 @@
 
 #include "core/schedule/builders.h"
 #include "core/schedule/prove.h"
-#include "core/schedule/recompute.h"
+#include "core/schedule/rewrites/recompute.h"
 #include "core/schedule/versions.h"
 #include "tests/unit/schedule/naive_reading.h"
 #include "tests/unit/schemes/scheme_cases.h"

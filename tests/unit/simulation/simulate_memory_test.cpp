@@ -10,9 +10,9 @@
 #include "core/cost/cost_table.h"
 #include "core/cost/stage_memory.h"
 #include "core/schedule/builders.h"
-#include "core/schedule/offload.h"
 #include "core/schedule/prove.h"
-#include "core/schedule/recompute.h"
+#include "core/schedule/rewrites/offload.h"
+#include "core/schedule/rewrites/recompute.h"
 #include "core/simulation/simulate.h"
 #include "tests/unit/schemes/scheme_cases.h"
 

@@ -11,9 +11,9 @@
 #include "core/base/error.h"
 #include "core/cost/cost_table.h"
 #include "core/schedule/builders.h"
-#include "core/schedule/offload.h"
 #include "core/schedule/prove.h"
-#include "core/schedule/recompute.h"
+#include "core/schedule/rewrites/offload.h"
+#include "core/schedule/rewrites/recompute.h"
 #include "core/schedule/slots.h"
 #include "tests/unit/tolerances.h"
 

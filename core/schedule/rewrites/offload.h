@@ -6,7 +6,7 @@
 #pragma once
 
 #include "core/schedule/dependencies.h"
-#include "core/schedule/rewrite.h"
+#include "core/schedule/rewrites/rewrite.h"
 #include "core/schedule/schedule.h"
 
 namespace pipewright {

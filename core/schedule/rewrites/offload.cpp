@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/schedule/offload.h"
+#include "core/schedule/rewrites/offload.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/schedule/recompute.h"
+#include "core/schedule/rewrites/recompute.h"
 
 #include <array>
 #include <set>

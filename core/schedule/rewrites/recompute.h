@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "core/schedule/rewrite.h"
+#include "core/schedule/rewrites/rewrite.h"
 #include "core/schedule/schedule.h"
 
 namespace pipewright {

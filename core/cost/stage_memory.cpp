@@ -2,8 +2,6 @@
 #include "core/cost/stage_memory.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <tuple>
 
 #include "core/base/as_size.h"
@@ -125,25 +123,22 @@ std::vector<std::vector<StageMoment>> stage_moments(const ProvedSchedule& proved
   for (std::size_t stage = 0; stage < moments.size(); ++stage)
     walks.emplace_back(moments[stage], 1 + schedule.earlier_of(static_cast<int>(stage)),
                        keeps_head_gradient(schedule, static_cast<int>(stage)));
+  const PassSlots& slots = proved.index.slots();
+  const auto forward_of = [&](const Action& action) { return slots.forward(action, action.stage); };
+  std::vector<std::size_t> last(slots.forwards());  // position of its last pass
+  std::vector<bool> recomputed(slots.forwards(), false);
   for (std::size_t w = 0; w < schedule.workers.size(); ++w) {
     const auto& actions = schedule.workers[w];
-    std::map<std::tuple<int, int, int>, std::size_t>
-        last;  // last pass of a (stage, mini-batch, micro-batch)
-    std::set<std::tuple<int, int, int>> recomputed;  // those with a Recompute
-    const auto key = [](const Action& action) {
-      return std::tuple(action.stage, action.minibatch, action.microbatch);
-    };
-    for (std::size_t i = 0; i < actions.size(); ++i)
-      if (actions[i].replica == 0 && is_pass(actions[i].kind)) {
-        last[key(actions[i])] = i;
-        if (actions[i].kind == ActionKind::Recompute) recomputed.insert(key(actions[i]));
-      }
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      if (is_pass(actions[i].kind)) last[forward_of(actions[i])] = i;
+      if (actions[i].kind == ActionKind::Recompute) recomputed[forward_of(actions[i])] = true;
+    }
     for (std::size_t i = 0; i < actions.size(); ++i) {
       const Action& action = actions[i];
       if (action.replica != 0) continue;
       walks[as_size(action.stage)].action(action, proved.versions.workers[w][i],
-                                          recomputed.contains(key(action)),
-                                          is_pass(action.kind) && last.at(key(action)) == i);
+                                          recomputed[forward_of(action)],
+                                          is_pass(action.kind) && last[forward_of(action)] == i);
     }
   }
   return moments;

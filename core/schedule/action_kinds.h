@@ -52,17 +52,20 @@ struct ActionKindFacts {
   const char* name;         ///< "input-only backward"
   std::string_view letter;  ///< between stage and mini-batch in names: "2b3"
   std::string_view legend;  ///< its sign in a text grid, and what the sign means
-  bool pass;                ///< computes on one micro-batch with its stage's weights
-  bool of_microbatch;       ///< belongs to one micro-batch (Action::microbatch), as every pass does
-  bool of_loss;             ///< belongs to one loss site (Action::loss)
-  ActionInput input;
-  ActionOutput output;
-  WeightGradient weight_gradient;
-  int restores;  ///< 1: what a forward keeps for its backwards is on the device again; −1: no more
-  int slots;     ///< width in drawings: a backward is twice a forward; 0: a mark
-  int track;  ///< 0: the worker does it; 1, 2: it goes on beside the worker, on a track of its own
-  int urgency;  ///< the smallest of a worker's ready actions runs first, so that memory is freed
-                ///< and other workers can go on
+  bool pass = false;        ///< computes on one micro-batch with its stage's weights
+  /// Belongs to one micro-batch (Action::microbatch), as every pass does.
+  bool of_microbatch = false;
+  bool of_loss = false;  ///< belongs to one loss site (Action::loss)
+  ActionInput input = ActionInput::None;
+  ActionOutput output = ActionOutput::None;
+  WeightGradient weight_gradient = WeightGradient::None;
+  /// 1: what a forward keeps for its backwards is on the device again; −1: no more.
+  int restores = 0;
+  int slots = 0;  ///< width in drawings: a backward is twice a forward; 0: a mark
+  int track = 0;  ///< 0: the worker does it; 1, 2: it goes on beside the worker, on its own track
+  /// The smallest of a worker's ready actions runs first, so that memory is freed and other workers
+  /// can go on.
+  int urgency = 0;
 };
 
 /// The facts of each kind, in the order of ActionKind.
@@ -73,13 +76,9 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .legend = "F forward",
      .pass = true,
      .of_microbatch = true,
-     .of_loss = false,
      .input = ActionInput::ForwardBefore,
      .output = ActionOutput::Activation,
-     .weight_gradient = WeightGradient::None,
-     .restores = 0,
      .slots = 1,
-     .track = 0,
      .urgency = 3},
     {.kind = ActionKind::Head,
      .name = "head",
@@ -89,11 +88,8 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .of_microbatch = true,
      .of_loss = true,
      .input = ActionInput::OwnForward,
-     .output = ActionOutput::None,
      .weight_gradient = WeightGradient::OfHead,
-     .restores = 0,
      .slots = 1,
-     .track = 0,
      .urgency = 2},
     {.kind = ActionKind::Recompute,
      .name = "recompute",
@@ -101,13 +97,9 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .legend = "r recompute",
      .pass = true,
      .of_microbatch = true,
-     .of_loss = false,
      .input = ActionInput::OwnForward,
-     .output = ActionOutput::None,
-     .weight_gradient = WeightGradient::None,
      .restores = 1,
      .slots = 1,
-     .track = 0,
      .urgency = 2},
     {.kind = ActionKind::Backward,
      .name = "backward",
@@ -119,9 +111,7 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .input = ActionInput::GradientBehind,
      .output = ActionOutput::Gradient,
      .weight_gradient = WeightGradient::OfStage,
-     .restores = 0,
      .slots = 2,
-     .track = 0,
      .urgency = 2},
     {.kind = ActionKind::BackwardInput,
      .name = "input-only backward",
@@ -132,10 +122,7 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .of_loss = true,
      .input = ActionInput::GradientBehind,
      .output = ActionOutput::Gradient,
-     .weight_gradient = WeightGradient::None,
-     .restores = 0,
      .slots = 1,
-     .track = 0,
      .urgency = 1},
     {.kind = ActionKind::BackwardWeight,
      .name = "weight-only backward",
@@ -145,68 +132,27 @@ inline constexpr std::array<ActionKindFacts, 10> kActionKinds = {{
      .of_microbatch = true,
      .of_loss = true,
      .input = ActionInput::FirstHalf,
-     .output = ActionOutput::None,
      .weight_gradient = WeightGradient::OfStage,
-     .restores = 0,
      .slots = 1,
-     .track = 0,
      .urgency = 4},  // no other worker waits for it
     {.kind = ActionKind::Offload,
      .name = "offload",
      .letter = "o",
      .legend = "^ offload",
-     .pass = false,
      .of_microbatch = true,
-     .of_loss = false,
      .input = ActionInput::OwnForward,
-     .output = ActionOutput::None,
-     .weight_gradient = WeightGradient::None,
      .restores = -1,
-     .slots = 0,
-     .track = 1,
-     .urgency = 0},
+     .track = 1},
     {.kind = ActionKind::Fetch,
      .name = "fetch",
      .letter = "f",
      .legend = "v fetch",
-     .pass = false,
      .of_microbatch = true,
-     .of_loss = false,
      .input = ActionInput::OwnForward,
-     .output = ActionOutput::None,
-     .weight_gradient = WeightGradient::None,
      .restores = 1,
-     .slots = 0,
-     .track = 2,
-     .urgency = 0},
-    {.kind = ActionKind::Reduce,
-     .name = "reduce",
-     .letter = "R",
-     .legend = "+ reduce",
-     .pass = false,
-     .of_microbatch = false,
-     .of_loss = false,
-     .input = ActionInput::None,
-     .output = ActionOutput::None,
-     .weight_gradient = WeightGradient::None,
-     .restores = 0,
-     .slots = 0,
-     .track = 0,
-     .urgency = 0},
-    {.kind = ActionKind::Update,
-     .name = "update",
-     .letter = "U",
-     .legend = "| update",
-     .pass = false,
-     .of_microbatch = false,
-     .of_loss = false,
-     .input = ActionInput::None,
-     .output = ActionOutput::None,
-     .weight_gradient = WeightGradient::None,
-     .restores = 0,
-     .slots = 0,
-     .track = 0,
-     .urgency = 0},
+     .track = 2},
+    {.kind = ActionKind::Reduce, .name = "reduce", .letter = "R", .legend = "+ reduce"},
+    {.kind = ActionKind::Update, .name = "update", .letter = "U", .legend = "| update"},
 }};
 
 constexpr const ActionKindFacts& facts_of(ActionKind kind) {

@@ -142,8 +142,8 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
-/// "2F17", "0B3.1" (micro-batch 1), "1U4", "2H0", "1b3←2" (input-only backward of loss 2), "1W3",
-/// "0R5", "0r3" (recomputation), "0o3" (offload), "0f3" (fetch): stage, kind, mini-batch.
+/// "2F17", "0B3.1" (micro-batch 1), "1U4", "1b3←2" (of loss 2): stage, letter of the kind
+/// (ActionKindFacts), mini-batch.
 std::string action_name(const Action& action, int microbatches = 1);
 
 /// "micro-batch 3" or, with slices, "micro-batch 1, slice 1": what a pass computes on.

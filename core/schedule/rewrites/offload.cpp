@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -22,72 +21,46 @@ MicroBatch microbatch_of(const Action& action) {
   return {action.stage, action.replica, action.minibatch, action.microbatch};
 }
 
-/// Where the host copies of one worker go: behind which of its passes, which are numbered.
-class Places {
- public:
-  Places(const std::vector<Action>& actions, int ahead) {
-    for (const Action& action : actions) {
-      if (goes_on_beside(action.kind)) left_alone_.insert(microbatch_of(action));
-      if (is_pass(action.kind)) add(action);
-    }
-    for (const auto& [backward, microbatch] : backwards_) {
-      const Span& span = spans_.at(microbatch);
-      if (left_alone_.contains(microbatch)) continue;
-      const int offload = pairs_.contains(span.last) ? span.last + 1 : span.last;
-      int fetch = backward - ahead - 1;
-      while (fetch > offload && pairs_.contains(fetch)) --fetch;  // it stays beside the next one
-      if (fetch <= offload) continue;
-      copies_[offload].push_back({ActionKind::Offload, microbatch});
-      copies_[fetch].push_back({ActionKind::Fetch, microbatch});
-    }
-    for (auto& [pass, copies] : copies_)  // fetches take memory, so they come last
-      std::ranges::stable_sort(copies, {}, &Copy::kind);
-  }
-
-  struct Copy {
-    ActionKind kind;
-    MicroBatch microbatch;
+/// The host copies of a worker, by the pass, counted from 0, behind which they go.
+std::map<int, std::vector<Action>> copies_of(const std::vector<Action>& actions, int ahead,
+                                             int last_stage) {
+  struct Use {
+    int last = 0;       ///< pass before the first backward
+    int backward = -1;  ///< the first one
+    bool left_alone = false;
   };
-  /// The copies behind that pass, in their order.
-  std::vector<Copy> behind(int pass) const {
-    const auto found = copies_.find(pass);
-    return found == copies_.end() ? std::vector<Copy>() : found->second;
+  std::map<MicroBatch, Use> uses;
+  std::map<int, MicroBatch> backwards;
+  std::vector<bool> with_next;  // of each pass
+  for (const Action& action : actions) {
+    if (!of_microbatch(action.kind)) continue;
+    Use& use = uses[microbatch_of(action)];
+    use.left_alone |= facts_of(action.kind).restores != 0;
+    if (!is_pass(action.kind)) continue;
+    const int pass = static_cast<int>(with_next.size());
+    with_next.push_back(action.with_next);
+    if (use.backward >= 0) continue;
+    (is_part_of_backward(action.kind) ? use.backward : use.last) = pass;
+    if (use.backward == pass) backwards.emplace(pass, microbatch_of(action));
   }
-
- private:
-  /// The last pass of a micro-batch before its first backward.
-  struct Span {
-    int last = 0;
-    bool ended = false;
-  };
-
-  void add(const Action& pass) {
-    const MicroBatch microbatch = microbatch_of(pass);
-    if (pass.kind == ActionKind::Recompute) left_alone_.insert(microbatch);
-    if (pass.with_next) pairs_.insert(passes_);
-    Span& span = spans_[microbatch];
-    if (!is_part_of_backward(pass.kind) && !span.ended) span.last = passes_;
-    if (is_part_of_backward(pass.kind) && !std::exchange(span.ended, true))
-      backwards_.emplace(passes_, microbatch);
-    ++passes_;
+  std::map<int, std::vector<Action>> copies;
+  for (const auto& [backward, microbatch] : backwards) {
+    const Use& use = uses.at(microbatch);
+    const int offload = use.last + (with_next[as_size(use.last)] ? 1 : 0);
+    int fetch = backward - ahead - 1;
+    while (fetch > offload && with_next[as_size(fetch)]) --fetch;  // it stays beside the next one
+    if (use.left_alone || fetch <= offload) continue;
+    for (const ActionKind kind : {ActionKind::Offload, ActionKind::Fetch})
+      copies[kind == ActionKind::Offload ? offload : fetch].push_back({.kind = kind,
+                                                                       .stage = microbatch[0],
+                                                                       .replica = microbatch[1],
+                                                                       .minibatch = microbatch[2],
+                                                                       .microbatch = microbatch[3],
+                                                                       .loss = last_stage});
   }
-
-  int passes_ = 0;
-  std::set<int> pairs_;  ///< forwards beside the next pass
-  std::set<MicroBatch> left_alone_;
-  std::map<MicroBatch, Span> spans_;
-  std::map<int, MicroBatch> backwards_;  ///< first backward → its micro-batch
-  std::map<int, std::vector<Copy>> copies_;
-};
-
-Action copy_of(const Places::Copy& copy, int last_stage) {
-  const auto [stage, replica, minibatch, microbatch] = copy.microbatch;
-  return {.kind = copy.kind,
-          .stage = stage,
-          .replica = replica,
-          .minibatch = minibatch,
-          .microbatch = microbatch,
-          .loss = last_stage};
+  for (auto& [pass, behind] : copies)  // fetches take memory, so they come last
+    std::ranges::stable_sort(behind, {}, &Action::kind);
+  return copies;
 }
 
 /// Follows where what each forward keeps is.
@@ -150,14 +123,14 @@ class OffloadCheck {
 
 Schedule with_offload(Schedule schedule, int ahead) {
   for (auto& worker : schedule.workers) {
-    const Places places(worker, ahead);
+    const auto copies = copies_of(worker, ahead, schedule.shape.stages - 1);
     std::vector<Action> actions;
     int pass = 0;
     for (const Action& action : worker) {
       actions.push_back(action);
       if (!is_pass(action.kind)) continue;
-      for (const Places::Copy& copy : places.behind(pass++))
-        actions.push_back(copy_of(copy, schedule.shape.stages - 1));
+      if (const auto behind = copies.find(pass++); behind != copies.end())
+        actions.insert(actions.end(), behind->second.begin(), behind->second.end());
     }
     worker = std::move(actions);
   }

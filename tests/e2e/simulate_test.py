@@ -273,7 +273,7 @@ class Simulate(harness.EndToEnd):
             small = minibatches // 20
             measured = self.peak(*named, str(minibatches // 10)) - self.peak(*named, str(small))
             expected = float(said[1]) * 2**30 * (0.1 - 0.05)
-            self.assertLess(measured, 1.25 * expected)
+            self.assertLess(measured, expected)
             self.assertGreater(measured, 0.6 * expected)
 
     def limited(self, most, *arguments):

@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
+#include "core/config/json.h"
 #include "core/experiment/catalogue.h"
 #include "core/experiment/identity.h"
 #include "core/experiment/plugins.h"

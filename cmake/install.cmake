@@ -77,6 +77,7 @@ install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/pipewright)
 install(FILES README.md LICENSE CITATION.cff DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/pipewright)
 install(PROGRAMS tools/import_torch.py DESTINATION ${CMAKE_INSTALL_DATADIR}/pipewright/tools)
 install(DIRECTORY tools/importing DESTINATION ${CMAKE_INSTALL_DATADIR}/pipewright/tools FILES_MATCHING PATTERN "*.py")
+install(FILES models/graph/operators.inc DESTINATION ${CMAKE_INSTALL_DATADIR}/pipewright/tools/importing)
 
 # The page for man and the completions are the program's own words.
 if(TARGET pipewright_with_libtorch)

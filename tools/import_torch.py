@@ -5,7 +5,7 @@
     tools/import_torch.py FILE.py:make_model --input 3,32,32 --out net/
 
 calls make_model() of FILE.py, which returns an nn.Module, and exports its training with torch.export (tested with torch
-2.11). net/ then has
+2.9 to 2.11). net/ then has
 
     graph.json               the operators of the module's forward, in order
     weights.safetensors      parameters and batch-norm statistics under the module's own names
@@ -13,9 +13,12 @@ calls make_model() of FILE.py, which returns an nn.Module, and exports its train
     rest.safetensors         what the module's state has beside these, if there is any
 
 A forward of several tensors has an --input for each, with its name: --input tokens=128:int64 --input mask=128:bool. The
-data set then has a tensor of each name. docs/formats/graph.md describes the files. Whatever this program cannot express is refused in one line. Of a module with
-several outputs the one called logits is trained; --output chooses another. tools/to_pytorch.py gives trained weights
-back to the module.
+data set then has a tensor of each name. docs/formats/graph.md describes the files. Of a module with several outputs the
+one called logits is trained; --output chooses another. A module that is wholly in evaluation is put into training; one of
+which any part is in training keeps the mode of each. tools/to_pytorch.py gives trained weights back to the module.
+
+Whatever cannot be expressed is refused in one line, before anything is written.
+Exit codes: 0 fine, 1 the module cannot be imported, 2 wrong arguments, 130 interrupted.
 """
 
 import argparse
@@ -23,19 +26,24 @@ import importlib.util
 import json
 import os
 import sys
+import sysconfig
+import traceback
+from contextlib import ExitStack
 from pathlib import Path
 
 import torch
 from importing.evaluation import remark_on_evaluation
 from importing.export import FORMAT, Export
-from importing.files import write, write_safetensors
+from importing.files import replace_all, safetensors
 from importing.inputs import TYPES, call_of, ordered, parsed, sample
+from importing.modes import check_module, train_if_in_evaluation
 from importing.outputs import OneOutput, return_only
-from importing.refusal import Refusal
+from importing.refusal import Refusal, in_a_line, line_of
 from importing.ties import ties_of, untie
 from importing.transformers_models import exportable
 
 OURS = f'{{"format": {FORMAT}, '.encode()  # how a graph.json of this program begins
+NOT_OWN = (str(Path(__file__).resolve().parent), sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"])  # of no author
 NAMES = ("graph.json", "weights.safetensors", "constants.safetensors", "rest.safetensors")
 
 
@@ -51,17 +59,10 @@ def made_by(spec):
     loaded.loader.exec_module(python)
     if not hasattr(python, function):
         raise Refusal(f"{file} has no function '{function}'")
-    module = getattr(python, function)()
+    module = getattr(python, function)()  # which may raise anything
     if not isinstance(module, torch.nn.Module):
         raise Refusal(f"{function}() returns {type(module).__name__}; expected an nn.Module")
     return module
-
-
-def prepare(module, choose):
-    """Makes a module ready to be exported in training."""
-    if not module.training:  # as from_pretrained() leaves it; a training module may have parts that are not
-        module.train()
-    return_only(module, choose)
 
 
 def exported(module, inputs):
@@ -74,8 +75,7 @@ def exported(module, inputs):
     except Refusal:
         raise
     except Exception as error:  # torch.export has no common class of them
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
-        raise Refusal(f"torch.export cannot export the module: {type(error).__name__}: {lines[0]}") from error
+        raise Refusal(f"{line_of(error, NOT_OWN)}torch.export cannot export the module: {in_a_line(error)}") from error
 
 
 def remarks(export, document, module, inputs, choose):
@@ -105,33 +105,50 @@ def refuse_foreign(out):
         raise Refusal(f"{out} has a file {found[0]}, but no graph.json of an import; give another --out")
 
 
-def write_or_remove(path, tensors):
-    if tensors:
-        write_safetensors(path, tensors)
-    else:  # that of an earlier import
-        path.unlink(missing_ok=True)
-
-
 def import_module(module, inputs, out, output=None, separate=False):
-    """Writes the folder. Returns what there is to say of it, a line each."""
+    """Writes the folder, as the last thing that it does. Returns what there is to say of it, a line each.
+
+    The module is afterwards as it was. Whatever fails is a Refusal, or an OSError of the folder's files.
+    """
+    with ExitStack() as undo:
+        try:
+            files, said = imported(module, inputs, out, output, separate, undo)
+        except (Refusal, OSError):
+            raise
+        except Exception as error:  # a module is a program, and torch.export knows not all of them
+            raise Refusal(f"{line_of(error, NOT_OWN)}the module cannot be imported: {in_a_line(error)}") from error
+    replace_all(out, files, "graph.json", OURS + b'"unfinished": "import the module again"}\n')
+    return said
+
+
+def imported(module, inputs, out, output, separate, undo):
+    """The content of each file, and what there is to say."""
     refuse_foreign(out)
+    check_module(module)
     inputs = ordered(module, inputs)
     choose = OneOutput(output)
-    prepare(module, choose)
+    remark = train_if_in_evaluation(module, undo)
+    undo.callback(return_only(module, choose))
+    untied = {}
     if separate:
-        untie(module)
+        untied, tie = untie(module)
+        for each in tie:
+            undo.callback(each)
     export = Export(exported(module, inputs), ties_of(module), [each.name for each in inputs])
     document = export.document()
     document["state"], rest = export.state(module)
-    out.mkdir(parents=True, exist_ok=True)
-    write_safetensors(out / "weights.safetensors", export.weights | export.buffers)
-    write_or_remove(out / "constants.safetensors", export.constants)
-    write_or_remove(out / "rest.safetensors", rest)
+    document["untied"] = untied
+    described = [f"remark: {each}" for each in (remark, *remarks(export, document, module, inputs, choose)) if each]
+    counts = f"{out}: {len(export.nodes)} operators, {len(document['parameters'])} parameters"
     nodes = ",\n".join(json.dumps(node, allow_nan=False) for node in document.pop("nodes"))
     head = json.dumps(document, allow_nan=False)
-    write(out / "graph.json", f'{head[:-1]},\n"nodes": [\n{nodes}\n]}}\n'.encode())
-    counts = f"{out}: {len(export.nodes)} operators, {len(document['parameters'])} parameters"
-    return [counts, *(f"remark: {each}" for each in remarks(export, document, module, inputs, choose))]
+    files = {
+        "graph.json": f'{head[:-1]},\n"nodes": [\n{nodes}\n]}}\n'.encode(),
+        "weights.safetensors": safetensors(export.weights | export.buffers),
+        "constants.safetensors": safetensors(export.constants) if export.constants else None,
+        "rest.safetensors": safetensors(rest) if rest else None,
+    }
+    return files, [counts, *described]
 
 
 def main():
@@ -145,16 +162,31 @@ def main():
     parser.add_argument("--output", metavar="NAME", help="the output to train, of a module that returns several: a name or a position")
     parser.add_argument("--untie", action="store_true", help="parameters that share memory become parameters of their own")
     parser.add_argument("--out", required=True, type=Path, help="folder to write")
+    parser.add_argument("--traceback", action="store_true", help="after a refusal, print Python's traceback, too")
     given = parser.parse_args()
     try:
         inputs = [parsed(text, given.dtype) for text in given.input]
         module = made_by(given.module)
         for line in import_module(module, inputs, given.out, given.output, given.untie):
             print(line)
-    except Refusal as refusal:
-        sys.exit(f"import_torch: {refusal}")
-    except OSError as error:
-        sys.exit(f"import_torch: {error.filename}: {error.strerror}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BaseException as error:  # also a sys.exit() of make_model()
+        sys.exit(f"{shown_trace() if given.traceback else ''}import_torch: {what_failed(error)}")
+
+
+def shown_trace():
+    return "".join(traceback.format_exc())
+
+
+def what_failed(error):
+    if isinstance(error, Refusal):
+        return str(error)
+    if isinstance(error, OSError) and error.filename is not None and not line_of(error, NOT_OWN):
+        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, SyntaxError):
+        return f"{Path(error.filename or '').name}:{error.lineno}: {error.msg}"
+    return f"{line_of(error, NOT_OWN)}make_model: {in_a_line(error)}"
 
 
 if __name__ == "__main__":

@@ -11,6 +11,10 @@ trained.safetensors then has every tensor of the module's state_dict() under its
 Parameters and batch-norm statistics are those that were trained; what training leaves alone (frozen parameters, buffers,
 parts that only other outputs need, num_batches_tracked) is as it was imported. Needs Python 3.9 and nothing else.
 
+Parameters that --untie made two of one go back only with --untied: a module that ties them would load both without a
+complaint, keep one of them, and compute something else than what was trained. Untie the module first; of transformers' models
+the configuration has tie_word_embeddings=False.
+
 Exit codes: 0 fine, 2 wrong arguments, 3 a file is missing, damaged or does not fit.
 """
 
@@ -65,14 +69,26 @@ def graph_of(folder):
     try:
         graph = json.loads(path.read_bytes())
         names, trained = graph["state"], graph["parameters"] | graph["buffers"]
+        untied = graph.get("untied", {})  # further name → first name; an import before 1.0.0-rc.2 does not say
     except (ValueError, KeyError, TypeError) as error:
         raise Refused(f"{path}: is no graph with the names of a module's state ({error}); import the module again") from None
-    return names, trained
+    return names, trained, untied
 
 
-def state(folder, weights):
+def check_untied(untied, held):
+    """Refuses parameters that one module has as one, and that are no longer equal."""
+    apart = [(name, first) for name, first in untied.items() if held[name] != held[first]]
+    if apart:
+        name, first = apart[0]
+        raise Refused(
+            f"'{name}' and '{first}' are one parameter of the module, and --untie trained them as two: the module as it was imported would "
+            "load both and keep one. Untie it (transformers: tie_word_embeddings=False) and give --untied"
+        )
+
+
+def state(folder, weights, untied_there):
     """The tensors of the module's state_dict()."""
-    names, expected = graph_of(folder)
+    names, expected, untied = graph_of(folder)
     trained = tensors_of(weights)
     for name, shape in expected.items():
         if name not in trained:
@@ -87,6 +103,8 @@ def state(folder, weights):
     missing = [name for name in names.values() if name not in held]
     if missing:
         raise Refused(f"{folder}: no file has '{missing[0]}', which the module's state needs")
+    if not untied_there:
+        check_untied(untied, held)
     return {name: held[where] for name, where in names.items()}
 
 
@@ -95,9 +113,12 @@ def main():
     parser.add_argument("folder", type=Path, help="folder that tools/import_torch.py has written")
     parser.add_argument("weights", type=Path, help="final.safetensors of a run")
     parser.add_argument("--out", required=True, type=Path, help="safetensors file to write")
+    parser.add_argument(
+        "--untied", action="store_true", help="the module that will load the file has parameters of its own where --untie made them"
+    )
     given = parser.parse_args()
     try:
-        made = state(given.folder, given.weights)
+        made = state(given.folder, given.weights, given.untied)
         write(given.out, made)
     except Refused as refused:
         print(f"to_pytorch: {refused}", file=sys.stderr)

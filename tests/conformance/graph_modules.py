@@ -220,6 +220,36 @@ class OtherInEvaluation(nn.Module):
         return y if self.training else torch.softmax(y, 1)
 
 
+class Backbone(nn.Module):
+    """A body in evaluation and a head that is trained, each with a batch norm and a dropout."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Tanh(), nn.Dropout(0.5))
+        self.head = nn.Sequential(nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(64, 10))
+        with torch.no_grad():
+            self.body[1].running_mean.copy_(torch.linspace(-1, 1, 4))
+            self.body[1].running_var.copy_(torch.linspace(0.5, 2, 4))
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+
+class InEvaluation(nn.Module):
+    def __init__(self, what):
+        super().__init__()
+        self.fc = nn.Linear(12, 10)
+        self.what = what
+
+    def forward(self, x):
+        y = self.fc(x)
+        if self.training:
+            return y
+        if self.what == "tuple":
+            return y, y.softmax(1)
+        raise ValueError("no labels")
+
+
 def branching(module, y):
     return y * 2 if y.sum() > 0 else y
 
@@ -302,6 +332,93 @@ def other_in_evaluation():
     return OtherInEvaluation()
 
 
+def frozen_backbone():
+    torch.manual_seed(0)
+    model = Backbone()
+    model.eval()
+    model.head.train()
+    return model
+
+
+def frozen_backbone_in_training():
+    torch.manual_seed(0)
+    model = Backbone().train()
+    model.body.eval()
+    return model
+
+
+def frozen_parameters():
+    model = frozen_backbone_in_training()
+    model.body.requires_grad_(False)
+    return model
+
+
+def residual_in_evaluation():
+    return residual().eval()
+
+
+def raises_in_evaluation():
+    return InEvaluation("raise")
+
+
+def tuple_in_evaluation():
+    return InEvaluation("tuple")
+
+
+def half():
+    return nn.Linear(12, 10).half()
+
+
+def compiled():
+    return torch.compile(nn.Linear(12, 10))
+
+
+def in_data_parallel():
+    return nn.Sequential(nn.DataParallel(nn.Linear(12, 10)))
+
+
+def momentum_none():
+    return nn.Sequential(nn.Linear(12, 10), nn.BatchNorm1d(10, momentum=None))
+
+
+def raises_when_made():
+    raise RuntimeError("no weights here\nlook elsewhere")
+
+
+def leaves_when_made():
+    raise SystemExit(3)
+
+
+def raises_in_forward():
+    return Refused(lambda module, y: y + {}["absent"])
+
+
+def sorts():
+    return nn.Sequential(nn.Linear(12, 10), Sorts())
+
+
+class Sorts(nn.Module):
+    def forward(self, x):
+        return x.sort(1)[0]
+
+
+def of_complex_numbers():
+    return Refused(lambda module, y: torch.fft.fft(y).real)
+
+
+FAILING = {
+    "half": "the module cannot compute with such an input: RuntimeError: ",
+    "compiled": "the module '' is wrapped by torch.compile; expected the module inside",
+    "in_data_parallel": "the module '0' is wrapped by DataParallel; expected the module inside",
+    "momentum_none": "the batch norm '1' has momentum=None; expected a number",
+    "raises_when_made": "graph_modules.py:",
+    "leaves_when_made": "make_model: SystemExit: 3",
+    "raises_in_forward": "torch.export cannot export the module: KeyError: 'absent'",
+    "sorts": "the operator aten.sort.default of module '1' (graph_modules.py:",
+    "of_complex_numbers": "of module ''",
+}
+
+
 def of_two_inputs():
     module = nn.Linear(12, 10)
     module.forward = lambda x, mask: x + mask
@@ -332,7 +449,7 @@ REFUSED = {
     "decided_by_data": "data-dependent",
     "of_two_outputs": "returns 2 values in training; expected one tensor, or one that is called logits (--output",
     "of_two_inputs": "forward takes x, mask; expected --input NAME=SIZES for each, also for mask, or a wrapper",
-    "draws_by_itself": "aten.rand_like.default of module '' draws random numbers",
+    "draws_by_itself": "draws random numbers; expected only dropout, stochastic depth and attention to do so",
     "of_fixed_batch": "batch",
     "counts_by_itself": "writes into 'count'",
     "nothing": "has no function 'nothing'",

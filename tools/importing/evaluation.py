@@ -3,6 +3,8 @@
 
 import torch
 
+from importing.refusal import Refusal, in_a_line
+
 DIFFERENT = 1e-3  # of the largest number; other kernels give 1e-6 in float32, other layers far more
 REMARK = (
     "in evaluation (module.eval()) the module computes something else than in training without dropout; evaluations here "
@@ -42,19 +44,37 @@ def inputs_of(program, samples):
             yield next(samples)
 
 
+def computed(program, given, by_name):
+    """What the graph makes of an input in evaluation. Refuses an input that the module cannot take."""
+    samples = iter((*given, *by_name.values()))
+    try:
+        (ours,) = Evaluation(program.graph_module).run(*inputs_of(program, samples))
+    except Exception as error:
+        why = in_a_line(getattr(error, "__cause__", None) or error)
+        raise Refusal(f"the module cannot compute with such an input: {why}") from error
+    return ours
+
+
 def remark_on_evaluation(program, module, given, by_name):
     """What to say if the module computes something else in evaluation, or "". It is called as module(*given, **by_name)."""
     modes = [(each, each.training) for each in module.modules()]
     module.eval()
     try:
         with torch.no_grad():
+            ours = computed(program, given, by_name)
             theirs = module(*given, **by_name)
-            samples = iter((*given, *by_name.values()))
-            (ours,) = Evaluation(program.graph_module).run(*inputs_of(program, samples))
+    except Refusal as refusal:
+        if str(refusal).startswith("the module cannot compute"):
+            raise
+        return f"{REMARK} ({refusal})"
+    except Exception as error:  # the author's own, in evaluation alone
+        return f"{REMARK} ({in_a_line(error)})"
     finally:
         for each, mode in modes:
             each.training = mode
     if ours.shape != theirs.shape:
         return REMARK
+    if not ours.is_floating_point():
+        return "" if torch.equal(ours, theirs) else REMARK
     far = (ours - theirs).abs().max() > DIFFERENT * theirs.abs().max()
     return REMARK if far else ""

@@ -7,8 +7,10 @@ import operator
 import torch
 from torch.utils._pytree import tree_leaves
 
+from importing.expanding import expand
+from importing.reader import MEMORY_FORMATS, check_node, check_type
 from importing.refusal import Refusal, type_name
-from importing.rewriting import Memory, inline_regions, module_path, name_stochastic_depth, remove_unread
+from importing.rewriting import Memory, inline_regions, module_path, name_stochastic_depth, place_of, remove_unread
 
 FORMAT = 1
 EMBEDDING = torch.ops.aten.embedding.default
@@ -56,6 +58,9 @@ class Export:
         name_stochastic_depth(self.graph)
         output = self.output()
         remove_unread(self.graph, output, self.own)
+        expand(self.graph)
+        output = self.output()  # of which other operators may have been made
+        remove_unread(self.graph, output, self.own)
         for node in self.graph.nodes:
             if node.op == "placeholder":
                 self.placeholder(node)
@@ -63,6 +68,8 @@ class Export:
         for node in self.graph.nodes:
             if node.op == "call_function":
                 self.call(node)
+        if not self.inputs[0].meta["val"].shape[1:]:
+            raise Refusal(f"a sample of the first input, '{self.input_names[0]}', has no size; expected sizes in its --input")
         first, *further = [self.described_input(*each) for each in zip(self.inputs, self.input_names)]
         if first["type"] == "int64" and not first["vocabulary"]:
             raise Refusal(f"the input '{first['name']}' is of type int64, but no embedding reads it; expected tokens for an embedding")
@@ -135,7 +142,7 @@ class Export:
         return source[name]
 
     def call(self, node):
-        where = f"the operator {node.target} of module '{module_path(node)}'"
+        where = place_of(node)
         if node.target is operator.getitem:
             self.names[node] = {"value": f"{node.args[0].name}.{node.args[1]}"}
             return
@@ -145,16 +152,16 @@ class Export:
             raise Refusal(f"{where} is no operator of ATen; expected PyTorch's own operators only")
         if torch.Tag.nondeterministic_seeded in node.target.tags and node.target._schema.name not in DRAWN_HERE:
             raise Refusal(f"{where} draws random numbers; expected only dropout, stochastic depth and attention to do so")
-        self.nodes.append(
-            {
-                "operator": node.target._schema.name,
-                "overload": node.target._schema.overload_name,
-                "schema": str(node.target._schema),
-                "module": module_path(node),
-                "arguments": self.arguments(node, where),
-                "outputs": self.outputs(node, where),
-            }
-        )
+        written = {
+            "operator": node.target._schema.name,
+            "overload": node.target._schema.overload_name,
+            "schema": str(node.target._schema),
+            "module": module_path(node),
+            "arguments": self.arguments(node, where),
+            "outputs": self.outputs(node, where),
+        }
+        check_node(written, where)
+        self.nodes.append(written)
 
     def arguments(self, node, where):
         given = {}
@@ -176,12 +183,13 @@ class Export:
         if isinstance(value, (list, tuple)):
             return [self.written(each, where) for each in value]
         if isinstance(value, torch.dtype):
+            check_type(value, f"the argument {type_name(value)} of {where}")
             return {"type": type_name(value)}
-        if isinstance(value, torch.memory_format):
+        if isinstance(value, torch.memory_format) and value in MEMORY_FORMATS:
             return {"memory_format": str(value).removeprefix("torch.")}
-        if isinstance(value, float) and not math.isfinite(value):
+        if isinstance(value, float) and math.isinf(value):
             return {"number": str(value)}
-        if value is None or isinstance(value, (bool, int, float, str)):
+        if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and not math.isnan(value)):
             return value
         raise Refusal(f"{where} has the argument {value!r}, which the format cannot hold")
 
@@ -206,6 +214,7 @@ class Export:
             name = f"{node.name}.{index}" if many else node.name
             if not isinstance(each, torch.Tensor):
                 raise Refusal(f"{where} returns {type(each).__name__}; expected tensors")
+            check_type(each.dtype, f"the result of {where}")
             made.append(
                 {"name": name, "shape": [affine(size, where) for size in each.shape], "type": type_name(each.dtype)}
             )

@@ -23,8 +23,8 @@ TYPES = {
 }
 
 
-def write_safetensors(path, tensors):
-    """Names to tensors, in order. The safetensors package is not needed."""
+def safetensors(tensors):
+    """The content of a file with those tensors, in order. The safetensors package is not needed."""
     header, at, blobs = {}, 0, []
     for name, tensor in tensors.items():
         if tensor.dtype not in TYPES:
@@ -35,11 +35,32 @@ def write_safetensors(path, tensors):
         blobs.append(blob)
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    write(path, struct.pack("<Q", len(text)) + text + b"".join(blobs))
+    return struct.pack("<Q", len(text)) + text + b"".join(blobs)
 
 
-def write(path, content):
-    """Replaces a file at once, so that none is ever half written."""
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(content)
-    os.replace(part, path)
+def part_of(path):
+    return path.with_name(path.name + ".part")
+
+
+def replace_all(folder, files, head, unfinished):
+    """Replaces files of a folder, name → content or None for one that shall not be there.
+
+    All content is on the disk before the first file changes. While they change, the file `head` is `unfinished`, which
+    nothing reads as a whole; it takes its content last.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        for name, content in files.items():
+            if content is not None:
+                part_of(folder / name).write_bytes(content)
+        mark = part_of(folder / "unfinished")
+        mark.write_bytes(unfinished)
+        os.replace(mark, folder / head)
+        for name in sorted(files, key=lambda each: each == head):
+            if files[name] is None:
+                (folder / name).unlink(missing_ok=True)
+            else:
+                os.replace(part_of(folder / name), folder / name)
+    finally:
+        for name in (*files, "unfinished"):
+            part_of(folder / name).unlink(missing_ok=True)

@@ -46,6 +46,10 @@ class OneOutput:
 
     def __init__(self, name=None):
         self.name, self.remark = name, ""
+        self.module = None  # that returns it
+
+    def mode(self):
+        return "training" if self.module is None or self.module.training else "evaluation"
 
     def __call__(self, returned):
         chosen = self.chosen(returned)
@@ -69,17 +73,24 @@ class OneOutput:
         if isinstance(returned, (list, tuple)) and len(returned) == 1:
             return self.chosen(returned[0])
         raise Refusal(
-            f"the module returns {described(returned)} in training; expected one tensor, or one that is called {LOGITS} "
+            f"the module returns {described(returned)} in {self.mode()}; expected one tensor, or one that is called {LOGITS} "
             "(--output NAME or --output POSITION chooses one)"
         )
 
 
 def return_only(module, choose):
-    """Makes the module return choose(what it returns)."""
-    forward = module.forward
+    """Makes the module return choose(what it returns). Returns what undoes that."""
+    own, forward = vars(module).get("forward"), module.forward
+    choose.module = module
 
     @functools.wraps(forward)
     def chosen(*arguments, **named):
         return choose(forward(*arguments, **named))
 
+    def undo():
+        del module.forward
+        if own is not None:
+            module.forward = own
+
     module.forward = chosen
+    return undo

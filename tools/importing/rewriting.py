@@ -2,6 +2,8 @@
 """An exported graph, rewritten into operators that all have the same meaning in training, evaluation and any stage."""
 
 import operator
+import re
+from pathlib import Path
 
 import torch
 from torch._ops import HigherOrderOperator, OpOverload
@@ -9,6 +11,7 @@ from torch._ops import HigherOrderOperator, OpOverload
 from importing.refusal import Refusal
 
 ATEN = torch.ops.aten
+TORCH = str(Path(torch.__file__).parent)
 
 
 def module_path(node):
@@ -16,6 +19,18 @@ def module_path(node):
     stack = [path for path, _ in (node.meta.get("nn_module_stack") or {}).values()]
     path = stack[-1] if stack and not stack[-1].startswith("_empty") else ""
     return ".".join(part.split("@")[0] for part in path.split("."))
+
+
+def source_line(node):
+    """The innermost line of the node's forward that is not PyTorch's own, as "net.py:12", or ""."""
+    lines = re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or "")
+    own = [each for each in lines if not each[0].startswith(TORCH)] or lines
+    return f"{Path(own[-1][0]).name}:{own[-1][1]}" if own else ""
+
+
+def place_of(node):
+    line = source_line(node)
+    return f"the operator {node.target} of module '{module_path(node)}'" + (f" ({line})" if line else "")
 
 
 # ---- regions: torch.no_grad() and torch.autocast(enabled=False) are graphs of their own ----
@@ -148,7 +163,7 @@ def refuse_write(node, name):
     if name.endswith("num_batches_tracked"):
         raise Refusal(f"the batch norm '{module_path(node)}' has momentum=None; expected a number")
     raise Refusal(
-        f"the operator {node.target} of module '{module_path(node)}' writes into '{name}'; expected only batch norm to "
+        f"{place_of(node)} writes into '{name}'; expected only batch norm to "
         "change the module's own tensors"
     )
 

@@ -22,9 +22,12 @@ def ties_of(module):
 
 
 def untie(module):
-    """Gives each name a parameter of its own."""
-    for name in ties_of(module):
+    """Gives each name a parameter of its own. Returns the ties that were, and what makes them again."""
+    ties, undo = ties_of(module), []
+    for name in ties:
         path, _, leaf = name.rpartition(".")
         owner = module.get_submodule(path)
         tied = getattr(owner, leaf)
+        undo.append(lambda owner=owner, leaf=leaf, tied=tied: setattr(owner, leaf, tied))
         setattr(owner, leaf, torch.nn.Parameter(tied.detach().clone(), tied.requires_grad))
+    return ties, undo

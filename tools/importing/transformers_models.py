@@ -3,8 +3,7 @@
 
 import contextlib
 import sys
-
-WITHOUT_VMAP = "sdpa_without_vmap"  # transformers' own name for the attention whose masks it can export
+import unittest.mock
 
 
 def configurations(module):
@@ -16,31 +15,34 @@ def configurations(module):
     return found
 
 
-def register_attention():
-    """Whether this transformers has the attention whose masks are made without vmap."""
-    if "transformers" not in sys.modules:
-        return False
-    try:
-        from transformers.integrations.executorch import sdpa_mask_without_vmap
-        from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
-        from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
-    except ImportError:
-        return False
-    ALL_MASK_ATTENTION_FUNCTIONS.register(WITHOUT_VMAP, sdpa_mask_without_vmap)
-    ALL_ATTENTION_FUNCTIONS.register(WITHOUT_VMAP, ALL_ATTENTION_FUNCTIONS["sdpa"])
-    return True
+def by_broadcasting(mask_function, bh_indices=True):
+    """A mask of all places at once, from a function of one place: indices of samples, heads, queries and keys are a
+    dimension each. transformers 4 uses torch.vmap for it, which torch.export cannot trace; transformers 5 does as here.
+    """
+
+    def mask(*indices):
+        dimensions = range(4) if bh_indices else (2, 3)
+        placed = list(indices)
+        for place in dimensions:
+            shape = [1] * len(dimensions)
+            shape[place - dimensions[0]] = -1
+            placed[place] = indices[place].reshape(shape)
+        return mask_function(*placed).expand([indices[place].shape[0] for place in dimensions])
+
+    return mask
 
 
 @contextlib.contextmanager
 def exportable(module):
-    """Keeps no cache for generating text, and makes attention masks without vmap."""
+    """Keeps no cache for generating text, and makes attention masks without vmap, whatever attention reads them."""
     with contextlib.ExitStack() as restore:
-        registered = register_attention()
         for config in configurations(module):
             if getattr(config, "use_cache", False):
                 config.use_cache = False
                 restore.callback(setattr, config, "use_cache", True)
-            if registered and getattr(config, "_attn_implementation", None) == "sdpa":
-                config._attn_implementation = WITHOUT_VMAP
-                restore.callback(setattr, config, "_attn_implementation", "sdpa")
+        masking = sys.modules.get("transformers.masking_utils")
+        if hasattr(masking, "_vmap_for_bhqkv"):
+            restore.enter_context(unittest.mock.patch.object(masking, "_vmap_for_bhqkv", by_broadcasting))
+        if hasattr(masking, "TransformGetItemToIndex"):  # what vmap needs
+            restore.enter_context(unittest.mock.patch.object(masking, "TransformGetItemToIndex", contextlib.nullcontext))
         yield

@@ -21,6 +21,24 @@ std::string_view first_key(std::string_view line) {
   return key ? line.substr(begin, end - begin) : std::string_view();
 }
 
+/// Whether a mapping in flow style, "{name: a, model: …}", has a known key that is not within
+/// another mapping or list.
+bool has_flow_key(std::string_view text, const std::function<bool(std::string_view)>& known) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  if (begin == std::string_view::npos || text[begin] != '{') return false;
+  int depth = 0;
+  for (std::size_t at = begin; at < text.size(); ++at) {
+    const char letter = text[at];
+    if (letter == '{' || letter == '[') ++depth;
+    if (letter == '}' || letter == ']') --depth;
+    const bool before_key = depth == 1 && (letter == ',' || (letter == '{' && at == begin));
+    if (!before_key) continue;
+    const std::size_t key = text.find_first_not_of(" \t\r\n", at + 1);
+    if (key != std::string_view::npos && known(first_key(text.substr(key)))) return true;
+  }
+  return false;
+}
+
 [[noreturn]] void refuse(const FileKind& kind, const std::filesystem::path& path) {
   throw Error(ErrorKind::Experiment,
               concat("is no ", kind.name, ", which has keys such as '", kind.keys.front(), ":'"),
@@ -35,7 +53,7 @@ bool begins_with_key(std::string_view text, const std::function<bool(std::string
     if (known(first_key(text.substr(at, end - at)))) return true;
     at = end + 1;
   }
-  return false;
+  return has_flow_key(text, known);
 }
 
 Value load_file_of(const FileKind& kind, const std::filesystem::path& path, Problems& faults) {

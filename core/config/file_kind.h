@@ -18,7 +18,8 @@ struct FileKind {
   std::vector<std::string> keys;  ///< of its top level; a file of this kind has one of them
 };
 
-/// Whether a line of the text begins with a key that `known` accepts: "model: …", "{"model": …".
+/// Whether a line of the text begins with a key that `known` accepts ("model: …", "{"model": …"),
+/// or the text is a mapping in flow style that has one ("{name: a, model: …}").
 bool begins_with_key(std::string_view text, const std::function<bool(std::string_view)>& known);
 
 /// Reads a file of that kind as load_yaml() does; one without anything is an empty mapping. Throws

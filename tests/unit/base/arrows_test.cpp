@@ -59,7 +59,8 @@ const std::map<std::string, std::string> kMayLookInto{
      "core/stage core/codecs"},
     {"core/processes", "core/base core/system core/tensors core/nn core/runtime"},
     {"core/probes",
-     "core/base core/config core/schedule core/tensors core/nn core/stage core/runtime"},
+     "core/base core/config core/schedule core/tensors core/nn core/stage core/runtime "
+     "core/stability"},
     {"core/experiment",
      "core/base core/system core/config core/schedule core/cost core/records core/tables "
      "core/stability core/tensors core/tensor_files core/nn core/optim core/stage core/translation "

@@ -199,6 +199,26 @@ void check_probes(const Experiment& e, const Value& document, const Value& resol
                    ErrorKind::Experiment);
 }
 
+/// Records a problem if the schedule predicts by a velocity that the optimizer does not know: it
+/// would predict as without it, and two rows of a table would be the same training.
+void check_velocity(const Experiment& e, const Schedule& schedule, const Value& document,
+                    const Value& resolved, Problems& problems) {
+  using Kind = PredictionRule::Kind;
+  for (const PredictionRule& rule : schedule.rules) {
+    if (e.optimizer->predicts_by(rule.kind)) continue;
+    const bool lookahead = rule.kind == Kind::Lookahead;
+    const bool given = document.find_path("scheme.velocity") != nullptr;
+    problems.add(
+        place_in(document, given ? "scheme.velocity" : "scheme"),
+        concat("the scheme predicts weights by the ", lookahead ? "look-ahead" : "geometric",
+               " velocity, which is defined for ", lookahead ? "sgd" : "sgd, adam and adamw",
+               "; optimizer.name is ", resolved.find_path("optimizer.name")->text,
+               ", whose predictions are its own; expected scheme.velocity: buffer"),
+        ErrorKind::Experiment);
+    return;
+  }
+}
+
 /// Whether the scheme takes slices in the order in which they need each other.
 bool takes_in_order(const Experiment& e) {
   const Schedule schedule = e.scheme->schedule(e.shape(1));
@@ -279,8 +299,9 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
     if (!problems.empty() && passes > kManyPasses)
       return;  // already refused: save the time of a large schedule
     check_schedule_size(shape, 1);
-    e.scheme->schedule(shape);
+    const Schedule schedule = e.scheme->schedule(shape);
     check_slices(e, document, problems);
+    check_velocity(e, schedule, document, resolved, problems);
     check_gradient_rules(e, document, problems);
     check_probes(e, document, resolved, problems);
     find_delays(e, document, problems);

@@ -70,6 +70,10 @@ class AdamFamily : public Optimizer {
                       .knows_geometric = true};
   }
 
+  bool predicts_by(PredictionRule::Kind kind) const override {
+    return kind != PredictionRule::Kind::Lookahead;
+  }
+
   void predict(const Prediction& p, const FlatRange& range) const override {
     if (p.state.steps == 0)  // the bias corrections would divide by zero
       return elementwise::predict<0>(

@@ -138,6 +138,11 @@ class Optimizer {
   virtual int slots_predicted_from() const { return static_cast<int>(slot_names(true).size()); }
   /// Makes one update in one pass over memory; state.steps grows by 1.
   virtual void step(const OptimizerStep& step) const = 0;
+  /// Whether its predictions by a rule of this kind differ from those of any other kind. An
+  /// experiment that asks for another kind is refused.
+  virtual bool predicts_by(PredictionRule::Kind kind) const {
+    return kind == PredictionRule::Kind::Optimizer || kind == PredictionRule::Kind::Drift;
+  }
   /// Writes ahead = weights − steps·lr·Δ, where Δ follows from the rule; before the first update,
   /// ahead = weights. Reads and writes only the elements of `range`.
   virtual void predict(const Prediction& prediction, const FlatRange& range) const = 0;

@@ -77,6 +77,8 @@ class Sgd final : public Optimizer {
                       .knows_all_predictions = true};
   }
 
+  bool predicts_by(PredictionRule::Kind) const override { return true; }
+
   void predict(const Prediction& p, const FlatRange& range) const override {
     const bool moves = p.state.steps > 0 && p.steps != 0;
     const double distance = moves ? p.distance() : 0;

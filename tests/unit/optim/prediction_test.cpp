@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predictions of weights to come, by every rule.
 #include <cmath>
+#include <set>
+#include <string>
 
 #include "tests/unit/optim/optimizer_fixture.h"
 #include "tests/unit/tolerances.h"
@@ -226,6 +228,26 @@ TEST(Prediction, OfMatricesRepeatsTheLastStep) {
     expect_near(training.predicted(3) - training.predicted(3, {.weight_decay = true}),
                 3 * 0.1 * decay * training.weights, tolerance::kPrediction, name + options);
   }
+}
+
+// A kind that an optimizer says it knows is another prediction than its own, and any other kind is
+// its own; so no experiment that is accepted has a velocity without effect.
+TEST(Prediction, DiffersByKindWhereTheOptimizerSaysSo) {
+  std::set<std::string> names;
+  for (const auto& [name, options] : kOptimizers) names.insert(name);
+  int knowing = 0;
+  for (const std::string& name : names) {
+    const auto optimizer = make_optimizer(name, name == "sgd" ? "{momentum: 0.9}" : "{}");
+    const Training training = warm(*optimizer);
+    const at::Tensor own = training.predicted(3);
+    for (const RuleKind kind : {RuleKind::Lookahead, RuleKind::Geometric}) {
+      knowing += optimizer->predicts_by(kind);
+      EXPECT_EQ(at::equal(training.predicted(3, {.kind = kind, .decay = 0.5}), own),
+                !optimizer->predicts_by(kind))
+          << name;
+    }
+  }
+  EXPECT_EQ(knowing, 4);  // both of sgd, one each of adam and adamw
 }
 
 TEST(Prediction, IsAlikeInTheFusedLoopAndOverTensors) {

@@ -84,10 +84,15 @@ PipelineShape Experiment::shape(int minibatches, int first_minibatch) const {
           .skips = layout.skips};
 }
 
-Schedule Experiment::schedule_in(const PipelineShape& wanted) const {
+Schedule Experiment::schedule_without_rules(const PipelineShape& wanted) const {
   Schedule schedule = scheme->schedule(wanted);
   for (const ScheduleRewrite& rewrite : pipeline.rewrites)
     schedule = rewrite.apply(std::move(schedule));
+  return schedule;
+}
+
+Schedule Experiment::schedule_in(const PipelineShape& wanted) const {
+  Schedule schedule = schedule_without_rules(wanted);
   if (!wanted.training) return schedule;
   schedule.gradient_delay = perturbation.gradient_delay;
   for (const NamedGradientRule& each : gradient_rules) {

@@ -171,8 +171,9 @@ struct Experiment {
   std::string where(const std::string& dotted) const;
   /// The pipeline's shape for that many mini-batches, to ask the scheme for a schedule.
   PipelineShape shape(int minibatches, int first_minibatch = 0) const;
-  /// The scheme's schedule for a shape, with the rewrites of the pipeline and with what gradient
-  /// rules ask of updates.
+  /// The scheme's schedule for a shape, with the rewrites of the pipeline.
+  Schedule schedule_without_rules(const PipelineShape& shape) const;
+  /// The same with what gradient rules ask of updates, such as factors of their learning rates.
   Schedule schedule_in(const PipelineShape& shape) const;
   /// The schedule for the pipeline's shape. Throws if the number of mini-batches is too large.
   Schedule schedule(int minibatches, int first_minibatch = 0) const;

@@ -101,6 +101,50 @@ class EveryScheme(Invariance):
         self.assertEqual(listed, set(SYNCHRONOUS) | set(ASYNCHRONOUS) | ELSEWHERE)
 
 
+class FromAFile(Invariance):
+    """`schedule --csv`, and then `scheme: {name: csv_schedule}` in the same experiment."""
+
+    RULES = {
+        "clip": {"norm": 0.05},
+        "dc_asgd": {},
+        "error_feedback": {"coefficient": 0.5},
+        "gap_aware": {},
+        "staleness_lr": {},
+    }
+
+    def file_of(self, name, experiment):
+        """Writes the schedule of an experiment, and returns what the command said."""
+        self.write(f"{name}.yaml", experiment)
+        return self.pipewright("schedule", f"{name}.yaml", "--minibatches", 48, "--csv", f"{name}.csv").out
+
+    def test_it_is_the_same_training_under_every_gradient_rule(self):
+        listed = {line.split()[0] for line in self.pipewright("list", "gradient_rules").out.splitlines()}
+        self.assertEqual(listed, set(self.RULES))
+        points = {}
+        for scheme in ("pipedream", "spectrain", "delayed_sgd"):
+            for rule, options in self.RULES.items():
+                rules = [{"name": rule} | options]
+                label = f"{scheme}-{rule}"
+                said = self.file_of(label, changed(MLP, {"scheme": {"name": scheme}, "gradient_rules": rules}))
+                self.assertEqual("without the factors of staleness_lr" in said, rule == "staleness_lr", label)
+                self.assertNotIn("changes as the training goes on", said)
+                points[label] = {"scheme": {"name": scheme}, "gradient_rules": rules}
+                file = {"name": "csv_schedule", "file": str(self.folder / f"{label}.csv")}
+                points[f"{label} file"] = {"scheme": file, "gradient_rules": rules}
+        runs = self.sweep(MLP, points)
+        for label in points:
+            if not label.endswith(" file"):
+                self.assert_same_bits(runs[label], runs[f"{label} file"], label)
+        self.assertNotEqual(runs["pipedream-staleness_lr"].bytes(), runs["pipedream-clip"].bytes())
+
+    def test_a_schedule_that_depends_on_the_epoch_is_named(self):
+        for scheme in ({"name": "pipemare"}, {"name": "delayed_sgd", "delay": {"law": "uniform", "mean": 1}}):
+            said = self.file_of("changing", changed(MLP, {"scheme": scheme}))
+            self.assertIn("another training from the second epoch on", said)
+            said = self.file_of("changing", changed(MLP, {"scheme": scheme, "train.epochs": 1}))
+            self.assertNotIn("another training", said)
+
+
 class Uneven(Invariance):
     """Mini-batches that no part divides, and a smaller last one."""
 

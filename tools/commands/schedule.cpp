@@ -22,6 +22,27 @@ std::filesystem::path beside(const std::filesystem::path& svg) {
   return svg.parent_path() / concat(svg.stem().string(), "-weights", svg.extension().string());
 }
 
+/// What `scheme: {name: csv_schedule}` has to know of a file with this schedule. Rates that rules
+/// change stay out of the file, because the experiment that trains it has the rules.
+void write_csv(const Experiment& experiment, int minibatches, const std::string& file) {
+  const PipelineShape shape = experiment.shape(minibatches);
+  const ProvedSchedule proved = prove_for_eyes(experiment.schedule_without_rules(shape));
+  write_output(file, render_csv(proved));
+  for (const NamedGradientRule& each : experiment.gradient_rules)
+    if (each.rule->changes_lr())
+      print(
+          "\nnote: %s is without the factors of %s; an experiment that trains it has them from "
+          "its own gradient_rules\n",
+          file.c_str(), each.name.c_str());
+  const Schedule later =
+      experiment.schedule_without_rules(experiment.shape(minibatches, minibatches));
+  if (experiment.train.epochs > 1 && later.workers != proved.schedule.workers)
+    print(
+        "\nnote: this schedule changes as the training goes on, and each epoch begins %s anew, so "
+        "that training the file is another training from the second epoch on\n",
+        file.c_str());
+}
+
 int run_schedule(const std::vector<std::string>& arguments) {
   CommandLine line(
       kSchedule,
@@ -73,7 +94,7 @@ int run_schedule(const std::vector<std::string>& arguments) {
     write_output(svg, render_svg(proved, drawing_title(experiment), minibatches));
     write_output(beside(svg), render_weights_svg(proved, shown, drawing_title(experiment)));
   }
-  if (line.given("csv")) write_output(line.text("csv"), render_csv(proved));
+  if (line.given("csv")) write_csv(experiment, minibatches, line.text("csv"));
   if (line.given("pytorch-csv")) write_output(line.text("pytorch-csv"), render_pytorch_csv(proved));
   if (line.given("trace")) write_output(line.text("trace"), render_trace(proved));
   return 0;

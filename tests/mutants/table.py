@@ -89,7 +89,7 @@ MUTANTS = [
            "to->second - (weights[i].key.version + weights[i].key.ahead)", "to->second - weights[i].key.version",
            "core_tests", "*Stale*:*Versions*:SpecTrain*"),
     Mutant("activations go to the host beside the pass that follows a fused pair", "core/schedule/rewrites/offload.cpp",
-           "pairs_.contains(span.last) ? span.last + 1 : span.last", "span.last", "core_tests", "Offload*"),
+           "use.last + (with_next[as_size(use.last)] ? 1 : 0);", "use.last;", "core_tests", "Offload*"),
     Mutant("activations come back one pass late", "core/schedule/rewrites/offload.cpp",
            "int fetch = backward - ahead - 1;", "int fetch = backward - ahead;", "core_tests", "Offload*"),
     Mutant("a backward runs beside its own forward", "core/schedule/dependencies.cpp",

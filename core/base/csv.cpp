@@ -41,6 +41,18 @@ bool CsvReader::next() {
   return true;
 }
 
+bool CsvReader::next_of_table(std::vector<std::string>& columns) {
+  while (next()) {
+    if (fields_.empty()) continue;
+    if (!columns.empty()) {
+      expect_fields(columns.size());
+      return true;
+    }
+    columns = texts();
+  }
+  return false;
+}
+
 std::vector<std::string> CsvReader::texts() const {
   std::vector<std::string> texts;
   for (const CsvField& field : fields_) texts.emplace_back(field.text);
@@ -120,13 +132,7 @@ std::size_t CsvTable::index_of(std::string_view column) const {
 CsvTable read_csv(std::string_view text, const std::string& file) {
   CsvTable table;
   CsvReader reader(text, file);
-  while (reader.next()) {
-    if (reader.fields().empty()) continue;
-    if (table.columns.empty()) {
-      table.columns = reader.texts();
-      continue;
-    }
-    reader.expect_fields(table.columns.size());
+  while (reader.next_of_table(table.columns)) {
     table.rows.push_back(reader.texts());
     table.lines.push_back(reader.line());
   }

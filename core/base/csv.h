@@ -36,6 +36,11 @@ class CsvReader {
   /// than a separator follows, and for more than 2^20 fields.
   bool next();
 
+  /// The same in a table: the first row that is not blank gives `columns`, which must be empty
+  /// before; blank lines are left out, and each row behind it must have as many fields, else
+  /// Error{Data}.
+  bool next_of_table(std::vector<std::string>& columns);
+
   /// The fields of the row, valid until the next is read; none of a blank line.
   const std::vector<CsvField>& fields() const { return fields_; }
   std::vector<std::string> texts() const;

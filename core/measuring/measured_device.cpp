@@ -2,9 +2,7 @@
 #include "core/measuring/measured_device.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <vector>
@@ -61,15 +59,6 @@ std::string device_model(at::Device device) {
   const bool equal = std::ranges::adjacent_find(models, std::not_equal_to<>()) == models.end();
   if (models.empty() || (!equal && own >= models.size())) return {};
   return equal ? models.front() : models[own];
-}
-
-std::string date_today() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  std::array<char, 16> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%d", &utc);
-  return text.data();
 }
 
 std::string device_in_words(const Profile& profile) {

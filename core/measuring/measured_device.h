@@ -18,9 +18,6 @@ std::string processor_name();
 /// tells; "" if it is not known.
 std::string device_model(at::Device device);
 
-/// Today in UTC, as "2026-11-24".
-std::string date_today();
-
 /// The device of a profile in words: "cpu (AMD EPYC 9654 96-Core Processor)".
 std::string device_in_words(const Profile& profile);
 

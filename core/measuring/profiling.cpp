@@ -22,6 +22,7 @@
 #include "core/system/file.h"
 #include "core/system/foreign_error.h"
 #include "core/system/host_name.h"
+#include "core/system/utc.h"
 #include "core/tensors/torch.h"
 
 namespace pipewright {
@@ -156,7 +157,7 @@ Profile measure(const Experiment& experiment, const ProfileSettings& settings) {
   if (profile.timed) {
     profile.device_model = device_model(settings.device);
     profile.machine = host_name();
-    profile.measured = date_today();
+    profile.measured = utc_now("%Y-%m-%d");
   }
   return profile;
 }

@@ -121,13 +121,7 @@ NumberTable read_number_table(const std::filesystem::path& path, std::string_vie
   const std::string text = read_file(path, kLargestTable);
   NumberTable table;
   CsvReader reader(text, path.string());
-  while (reader.next()) {
-    if (reader.fields().empty()) continue;
-    if (table.columns.empty()) {
-      table.columns = reader.texts();
-      continue;
-    }
-    reader.expect_fields(table.columns.size());
+  while (reader.next_of_table(table.columns)) {
     std::vector<double>& row = table.rows.emplace_back();
     for (const CsvField& field : reader.fields())
       row.push_back(table.columns[row.size()] == words ? kNoNumber : number_of(reader, field));

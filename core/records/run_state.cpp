@@ -4,26 +4,17 @@
 #include <sys/resource.h>
 
 #include <cmath>
-#include <ctime>
 #include <functional>
 
 #include "core/config/json.h"
 #include "core/records/run_claim.h"
 #include "core/records/run_record.h"
+#include "core/system/utc.h"
 
 namespace pipewright {
 namespace {
 
 constexpr std::uint64_t kLargestRunJson = 1 << 22;  // bytes
-
-std::string now_text() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
 
 rusage used_by_process() {
   rusage used{};
@@ -74,7 +65,7 @@ RunState::RunState(const RunFolder& folder, bool first, const Value& facts, cons
     : folder_(folder), first_(first), processor_start_(processor_seconds()) {
   set("state", Value::of("running"));
   for (const auto& [key, value] : facts.fields) set(key, value);
-  set("started", Value::of(now_text()));
+  set("started", Value::of(utc_now()));
   set("remarks", remarks);
   if (first) folder_.write_state(run_);
 }
@@ -100,7 +91,7 @@ void RunState::failed(const Error& error) {
 
 void RunState::end(const std::string& state) {
   set("state", Value::of(state));
-  set("finished", Value::of(now_text()));
+  set("finished", Value::of(utc_now()));
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start_;
   set("wall_seconds", Value::of(wall.count()));
   if (run_.find("processes")->integer != 1) return;

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <ctime>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "core/system/file.h"
 #include "core/system/host_name.h"
 #include "core/system/machine_limits.h"
+#include "core/system/utc.h"
 
 namespace pipewright {
 namespace {
@@ -30,12 +30,7 @@ constexpr std::size_t kBytes = 512;  // fixed size of a marker, so that one writ
 
 /// "pid 1234 on host x since 2026-01-31T12:00:00Z"
 std::string this_process() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char since[32];
-  std::strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return concat("pid ", ::getpid(), " on host ", host_name(), " since ", std::string_view(since));
+  return concat("pid ", ::getpid(), " on host ", host_name(), " since ", utc_now());
 }
 
 std::string text_of(const Descriptor& marker) {

@@ -27,8 +27,8 @@ from pathlib import Path
 
 PICKLE_LIMIT = 256 << 20  # bytes, enough for a model with a million tensors
 
-# PyTorch's name of a storage type: safetensors' name of the element type, bytes per element.
-STORAGES = {
+# PyTorch's name of a storage or element type: safetensors' name, bytes per element.
+TYPES = {
     "DoubleStorage": ("F64", 8),
     "FloatStorage": ("F32", 4),
     "HalfStorage": ("F16", 2),
@@ -39,16 +39,13 @@ STORAGES = {
     "CharStorage": ("I8", 1),
     "ByteStorage": ("U8", 1),
     "BoolStorage": ("BOOL", 1),
-}
-# PyTorch's name of an element type that has no storage type of its own, and safetensors'.
-DTYPES = {
     "uint16": ("U16", 2),
     "uint32": ("U32", 4),
     "uint64": ("U64", 8),
     "float8_e4m3fn": ("F8_E4M3", 1),
     "float8_e5m2": ("F8_E5M2", 1),
 }
-MOST_EXPANDED = 1 << 24  # elements of a tensor that repeats what its storage has
+MOST_EXPANDED = 1 << 24  # elements of all tensors that repeat what their storages have
 UNSIGNED = {1: "B", 2: "H", 4: "I", 8: "Q"}  # memoryview formats by element size; elements are copied, never interpreted
 
 
@@ -193,7 +190,7 @@ ALLOWED = (
         ("torch._utils", "_rebuild_tensor_v3"): rebuilt_tensor_of_type,
         ("torch._utils", "_rebuild_parameter"): rebuilt_parameter,
     }
-    | {("torch", name): StorageType(*what) for name, what in (STORAGES | DTYPES).items()}
+    | {("torch", name): StorageType(*what) for name, what in TYPES.items()}
 )
 
 
@@ -273,6 +270,12 @@ class Checkpoint:
             raise Refused(f"{name} cannot be read: {error}") from None
 
 
+def in_a_line(name):
+    """A name of a checkpoint, with no letter that moves the terminal's cursor."""
+    text = str(name)
+    return text if text.isprintable() else ascii(text)
+
+
 def is_weight(value):
     """Whether it is a tensor that a model may have learned: a best accuracy and the state of a generator are none."""
     return isinstance(value, Tensor) and len(value.shape) > 0 and value.storage.type.dtype[:1] in "FB" and value.storage.type.dtype != "BOOL"
@@ -285,11 +288,16 @@ def has_weights(value):
 def dictionaries_in(content):
     """By their paths, the dictionaries of weights that lie nearest below the content."""
     level = {str(key): value for key, value in content.items() if not str(key).endswith("_extra_state")}
+    seen = {id(content)}  # a pickle may hold a dictionary in several places, and in itself
     while level:
         found = {path: value for path, value in level.items() if has_weights(value)}
         if found:
             return found
-        inner = [(path, value) for path, value in level.items() if isinstance(value, dict)]
+        inner = []
+        for path, value in level.items():
+            if isinstance(value, dict) and id(value) not in seen:
+                seen.add(id(value))
+                inner.append((path, value))
         level = {f"{path}.{key}": each for path, value in inner for key, each in value.items() if isinstance(key, str)}
     return {}
 
@@ -310,12 +318,12 @@ def only_dictionary(content):
     if has_weights(content):
         found = {".": content} | found
     if len(found) != 1:
-        shown = ", ".join(map(str, found or content))
-        raise Refused(f"has tensors under {len(found)} keys; choose with --key: {shown}")
+        shown = ", ".join(map(in_a_line, found or [".", *content]))
+        raise Refused(f"has weights under {len(found)} keys; choose with --key: {shown}")
     ((path, chosen),) = found.items()
     for name, value in content.items():
         if chosen is not content and isinstance(value, Tensor):
-            print(f"left out: {name}, which is a tensor beside '{path}'", file=sys.stderr)
+            print(f"left out: {in_a_line(name)}, which is a tensor beside '{in_a_line(path)}'", file=sys.stderr)
     return chosen
 
 
@@ -328,8 +336,8 @@ def state_dict(content, key):
     if not tensors:
         raise Refused(f"has no tensors under '{key}'")
     for name, value in content.items():
-        if not isinstance(name, str) or name == "__metadata__":
-            raise Refused(f"a tensor is called {name!r}")
+        if not isinstance(name, str) or name == "__metadata__" or not name.isprintable():
+            raise Refused(f"a tensor is called {name!a}")
         if not isinstance(value, Tensor):
             print(f"left out: {name}, which is no tensor but of type {type(value).__name__}", file=sys.stderr)
     return tensors
@@ -375,6 +383,9 @@ def write(path, tensors, checkpoint):
 def convert(source, target, key="", prefix="", ignore_objects=False):
     checkpoint = Checkpoint(source)
     tensors = stripped(state_dict(checkpoint.content(ignore_objects), key), prefix)
+    sizes = [(math.prod(tensor.shape), tensor.storage.elements) for tensor in tensors.values()]
+    if sum(size for size, elements in sizes if size > elements) > MOST_EXPANDED:
+        raise Refused(f"its tensors repeat what their storages have in more than {MOST_EXPANDED} elements")
     write(target, tensors, checkpoint)
     return len(tensors)
 

@@ -146,13 +146,13 @@ class ConvertWeights(unittest.TestCase):
 
     def test_numbers_alone_are_no_model(self):
         torch.save({"epoch": 3, "best_acc1": torch.tensor(71.2), "rng_state": torch.get_rng_state()}, self.source)
-        self.refused(r"has tensors under 0 keys; choose with --key: epoch, best_acc1, rng_state$")
+        self.refused(r"has weights under 0 keys; choose with --key: \., epoch, best_acc1, rng_state$")
 
     def test_tensors_at_the_top_beside_a_model_ask_for_a_choice(self):
         state = torch.nn.Linear(4, 3).state_dict()
         content = {"class_weights": torch.ones(3), "state_dict": state}
         torch.save(content, self.source)
-        self.refused(r"has tensors under 2 keys; choose with --key: \., state_dict$")
+        self.refused(r"has weights under 2 keys; choose with --key: \., state_dict$")
         self.assert_same(self.converted(content, "--key", "state_dict"), state)
         self.assert_same(self.converted(content, "--key", "."), {"class_weights": torch.ones(3)})
         self.target.unlink()
@@ -191,7 +191,7 @@ class ConvertWeights(unittest.TestCase):
         self.assertFalse(trace.exists())
         torch.save({"model": torch.nn.Linear(4, 3), "best_acc1": torch.tensor(71.2)}, self.source)
         self.target.unlink()
-        self.refused(r"has tensors under 0 keys", "--ignore-objects")
+        self.refused(r"has weights under 0 keys", "--ignore-objects")
 
     def test_types_without_a_storage_of_their_own(self):
         types = "uint16 uint32 uint64 float8_e4m3fn float8_e5m2".split()
@@ -203,7 +203,7 @@ class ConvertWeights(unittest.TestCase):
 
     def test_a_choice_is_not_guessed(self):
         torch.save({"raw": {"a": torch.ones(1)}, "ema": {"a": torch.ones(1)}}, self.source)
-        self.refused(r"has tensors under 2 keys; choose with --key: raw, ema$")
+        self.refused(r"has weights under 2 keys; choose with --key: raw, ema$")
         self.refused(r"has no 'raw\.x'$", "--key", "raw.x")
 
     def test_code_is_refused_by_name_and_does_not_run(self):
@@ -253,6 +253,32 @@ class ConvertWeights(unittest.TestCase):
             done = subprocess.run(command, text=True, capture_output=True)
             self.assertIn(done.returncode, (0, DATA), done.stderr)
             self.assertNotIn("Traceback", done.stderr)
+
+    def test_dictionaries_that_hold_themselves_or_each_other_end_in_one_line(self):
+        cycle = {}
+        cycle["again"] = cycle
+        shared = {"a": 1}
+        for _ in range(40):
+            shared = {"a": shared, "b": shared}
+        for content in ({"top": cycle}, {"top": shared}):
+            torch.save(content, self.source)
+            self.refused(r"has weights under 0 keys; choose with --key: \., top$")
+
+    def test_a_small_file_does_not_become_a_large_one(self):
+        one = torch.ones(1, dtype=torch.float64)
+        torch.save({str(i): one.clone().expand(1 << 22) for i in range(5)}, self.source)
+        self.refused(r"repeat what their storages have in more than 16777216 elements$")
+
+    def test_the_key_that_it_proposes_works(self):
+        content = {"logit_scale": torch.tensor(2.0)}
+        torch.save(content, self.source)
+        self.refused(r"choose with --key: \., logit_scale$")
+        self.assert_same(self.converted(content, "--key", "."), content)
+
+    def test_names_do_not_act_on_the_terminal(self):
+        for name in ("w\x1b[31m\nline", "\ud800"):
+            torch.save({name: torch.ones(2)}, self.source)
+            self.refused(r"a tensor is called '(w\\x1b\[31m\\nline|\\ud800)'$")
 
     def test_tensors_beyond_their_storage(self):
         def tensor(offset, shape, strides, elements=4, key="0"):

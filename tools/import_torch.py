@@ -100,7 +100,8 @@ def refuse_foreign(out):
             ours = graph.read(len(OURS)) == OURS
     except FileNotFoundError:
         ours = False
-    found = [name for name in NAMES if os.path.lexists(out / name)]
+    written = [part for name in (*NAMES, "unfinished") for part in (name, name + ".part")]
+    found = [name for name in written if os.path.lexists(out / name)]
     if found and not ours:
         raise Refusal(f"{out} has a file {found[0]}, but no graph.json of an import; give another --out")
 

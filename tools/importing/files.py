@@ -42,6 +42,15 @@ def part_of(path):
     return path.with_name(path.name + ".part")
 
 
+def write_part(path, content):
+    """Writes the part file of a path. A link of that name is replaced and never followed."""
+    part_of(path).unlink(missing_ok=True)
+    with open(part_of(path), "xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def replace_all(folder, files, head, unfinished):
     """Replaces files of a folder, name → content or None for one that shall not be there.
 
@@ -52,10 +61,9 @@ def replace_all(folder, files, head, unfinished):
     try:
         for name, content in files.items():
             if content is not None:
-                part_of(folder / name).write_bytes(content)
-        mark = part_of(folder / "unfinished")
-        mark.write_bytes(unfinished)
-        os.replace(mark, folder / head)
+                write_part(folder / name, content)
+        write_part(folder / "unfinished", unfinished)
+        os.replace(part_of(folder / "unfinished"), folder / head)
         for name in sorted(files, key=lambda each: each == head):
             if files[name] is None:
                 (folder / name).unlink(missing_ok=True)

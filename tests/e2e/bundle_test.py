@@ -109,6 +109,10 @@ class GpuCheck(Scripts):
         self.assertIn("tests.txt: gpu_tests: failed with 1\n[  FAILED  ] 2 tests", said)
         self.assertIn("memory.jsonl: device_bench memory --device cpu --small: done\nSome parts failed.", said)
 
+    def test_a_part_that_is_killed_fails_the_check(self):
+        said = self.check("gpu_tests*) kill -9 $$ ;;", code=1)
+        self.assertIn("tests.txt: gpu_tests: failed with 137", said)
+
     def test_a_part_whose_time_is_over_keeps_what_it_printed(self):
         said = self.check("*codecs*) exec sleep 100 ;;", "--seconds", "15")
         self.assertRegex(said, r"codecs.jsonl: device_bench codecs --device cpu --small: cut after \d+ s")

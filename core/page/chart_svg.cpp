@@ -120,10 +120,11 @@ class ChartSvg {
 
   void draw_marks(const ChartLine& line) {
     const std::size_t every = 1 + line.points.size() / kMostMarkers;
-    for (std::size_t i = 0; i < line.points.size(); i += every)
-      out_ += marker(line, left_of(line.points[i].x), top_of(line.points[i].y),
-                     point_text(line, line.points[i])) +
-              "\n";
+    for (std::size_t i = 0; i < line.points.size(); ++i) {
+      const ChartPoint& p = line.points[i];
+      if (i % every != 0 && i + 1 != line.points.size()) continue;  // the last is the result
+      out_ += marker(line, left_of(p.x), top_of(p.y), point_text(line, p)) + "\n";
+    }
     for (const double x : line.crosses)
       text(left_of(x), kStillBottom - 4, "middle", "×",
            concat(" class=\"cross c", line.look % kLineColors, "\""));

@@ -41,6 +41,7 @@ MeasuredGroup mean_of(const std::string& name, const std::vector<MeasuredGroup>&
   MeasuredGroup mean = parts.front();
   mean.name = name;
   mean.measured = {};
+  mean.averages = true;
   for (const MeasuredGroup& part : parts) {
     mean.runs = std::min(mean.runs, part.runs);
     mean.done = std::min(mean.done, part.done);
@@ -141,9 +142,10 @@ std::string lacking(const MeasuredGroup& group, const std::string& metric) {
     return concat(group.name, " mixes ", join(group.mixed, " and "),
                   ": its runs differ in more than their seeds");
   if (group.diverged > 0 && measured < group.runs) return only(group.diverged, "diverged");
-  if (measured < group.runs)
-    return group.done < group.runs ? only(group.done, "done so far")
-                                   : only(group.runs - measured, "without the metric");
+  if (group.done < group.runs && measured < group.runs) return only(group.done, "done so far");
+  if (measured < group.runs && group.averages)
+    return concat("the groups of ", group.name, " share only ", counted(measured, "seed"));
+  if (measured < group.runs) return only(group.runs - measured, "without the metric");
   const auto infinite = std::ranges::count_if(group.measured.values,
                                               [](double value) { return !std::isfinite(value); });
   if (infinite == 0) return {};

@@ -64,6 +64,7 @@ struct MeasuredGroup {
   int runs = 0, done = 0, diverged = 0;
   std::vector<std::string> mixed;  ///< keys other than the seed in which they differ
   SeededValues measured;           ///< the metric of those that have it
+  bool averages = false;           ///< of groups, with a value for each seed that all of them have
 };
 
 /// Compares mean(first) − mean(second) of each pair, as `less` compares two groups, with Holm's

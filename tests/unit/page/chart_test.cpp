@@ -104,6 +104,16 @@ TEST(Charts, LongLinesAreThinnedAndKeepTheirEnds) {
   EXPECT_EQ(chart.lines[0].points.back().x, 4999);
 }
 
+TEST(Charts, TheLastPointOfALineOfAnyLengthSaysItsNumbers) {
+  for (const int points : {1, 59, 60, 61, 100, 119, 5000}) {
+    Picture picture = two_curves();
+    picture.curves[0].points.clear();
+    for (int i = 0; i < points; ++i) picture.curves[0].points.push_back({i * 1., 0.5, 0, 1});
+    const std::string drawn = chart_svg(chart_of(picture));
+    EXPECT_NE(drawn.find(concat(", epoch ", points - 1, "<")), std::string::npos) << points;
+  }
+}
+
 TEST(Charts, LeaveOutWhatIsNotFinite) {
   Picture picture = two_curves();
   picture.curves[0].points[0].mean = HUGE_VAL;

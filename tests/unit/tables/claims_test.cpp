@@ -17,15 +17,18 @@ namespace {
 
 class ExperimentClaims : public RunFolders {
  protected:
-  /// Runs of a scheme with seeds 1, 2, …; "nan" stands for one that diverged, "" for a missing one.
-  void add(const std::string& scheme, const std::vector<std::string>& values, int stages = 2) {
+  /// Runs of a scheme with the seeds from `first` on; "nan" stands for one that diverged, "" for a
+  /// missing one.
+  void add(const std::string& scheme, const std::vector<std::string>& values, int stages = 2,
+           int first = 1) {
     for (std::size_t i = 0; i < values.size(); ++i) {
+      const int seed = first + static_cast<int>(i);
       const std::string config =
           concat("{scheme: {name: ", scheme, "}, pipeline: {stages: ", stages,
-                 "}, train: {seed: ", i + 1, "}}");
+                 "}, train: {seed: ", seed, "}}");
       const std::string varied = concat("{scheme.name: ", scheme, ", pipeline.stages: ", stages,
-                                        ", train.seed: ", i + 1, "}");
-      const std::string folder = concat(scheme, "-", stages, "-", i + 1);
+                                        ", train.seed: ", seed, "}");
+      const std::string folder = concat(scheme, "-", stages, "-", seed);
       const std::string& value = values[i];
       const bool done = !value.empty() && value != "nan";
       runs_.push_back(run(folder, scheme,
@@ -125,6 +128,10 @@ TEST_F(ExperimentClaims, AListOfGroupsIsTheirMeanSeedBySeed) {
       verdict("less: [[{scheme.name: late}, {scheme.name: gpipe}], {scheme.name: three}]");
   EXPECT_EQ(lacking.outcome, Outcome::NotShown);
   EXPECT_EQ(lacking.why, "2 of 3 runs of the mean of late and gpipe done so far");
+  add("other", {"0.1", "0.2", "0.3"}, 2, 2);
+  EXPECT_EQ(
+      verdict("less: [[{scheme.name: other}, {scheme.name: gpipe}], {scheme.name: three}]").why,
+      "the groups of the mean of other and gpipe share only 2 seeds");
 }
 
 TEST_F(ExperimentClaims, RunsThatAreNotDoneShowNothing) {

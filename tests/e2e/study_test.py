@@ -167,7 +167,7 @@ class Pages(StudyTest):
         text = self.page.read_text()
         self.assertIn("13 of 15 runs; ", text)
         self.assertIn("(2), not run (1 seed) |", text)
-        self.assertRegex(text, r"\| P1 \| A \|.* not run yet \|")
+        self.assertRegex(text, r"\| P1 \| A \|.* incomplete \|")
         self.assertRegex(text, r"\| P2 \| A \|.* holds \|")
 
     def test_a_diverged_run_counts_with_the_accuracy_of_chance_and_is_marked(self):

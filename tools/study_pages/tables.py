@@ -2,7 +2,7 @@
 """Tables of accuracies or losses, of runs and of verdicts as Markdown."""
 
 from .task import ACCURACY
-from .verdicts import CANNOT_BE_TOLD, NOT_RUN
+from .verdicts import CANNOT_BE_TOLD
 
 HOW_TO_READ = "[How to read this](verdicts.md#how-to-read-the-tables)."
 
@@ -142,8 +142,8 @@ def ending(test):
 def verdict_row(claim):
     say = f"{claim.say}: {claim.test['of']}" if claim.of_ends else claim.say
     first = [claim.id, claim.task.id, say]
-    if claim.verdict == NOT_RUN:
-        return [*first, *[""] * 7, NOT_RUN]
+    if not claim.run:
+        return [*first, *[""] * 7, claim.verdict]
     test = claim.test
     if claim.of_ends:
         return [*first, *ending(test), claim.verdict]

@@ -15,6 +15,7 @@ from .markers import Wrong
 from .task import pipewright
 
 HOLDS, DOES_NOT_HOLD, CANNOT_BE_TOLD, NOT_RUN = "holds", "does not hold", "cannot be told", "not run yet"
+INCOMPLETE = "incomplete"  # some of its runs are there, and decide nothing
 WORDS = {"held": HOLDS, "not held": DOES_NOT_HOLD, "not shown": CANNOT_BE_TOLD}
 
 
@@ -37,7 +38,9 @@ class Claim:
 
     @property
     def verdict(self):
-        return WORDS[self.test["verdict"]] if self.run else NOT_RUN
+        if self.run:
+            return WORDS[self.test["verdict"]]
+        return INCOMPLETE if re.match(r"[1-9]\d* of \d+ runs? of .* done so far", self.test["why"]) else NOT_RUN
 
 
 def primary_ids(protocol):

@@ -40,8 +40,8 @@ GROWN = 1.5  # times the limit of its tier: a test that takes longer has grown p
 PART_SECONDS = 1200  # processor seconds, of the machine that it runs on, of a part of the exhaustive tests
 
 # What documents promise, in minutes on two quiet cores of the reference. e2e/tiers_test.py holds the documents to them.
-QUICKSTART_MINUTES = 5
-DEFAULT_MINUTES = 15
+QUICKSTART_MINUTES = 4
+DEFAULT_MINUTES = 8
 CI_MINUTES = 40
 
 

@@ -219,14 +219,9 @@ void check_velocity(const Experiment& e, const Schedule& schedule, const Value& 
   }
 }
 
-/// Whether the scheme takes slices in the order in which they need each other.
-bool takes_in_order(const Experiment& e) {
-  const Schedule schedule = e.scheme->schedule(e.shape(1));
-  return slice_out_of_order(schedule, PassIndex(schedule)) == kNowhere;
-}
-
 /// Records problems of an experiment whose passes cannot be cut into slices.
-void check_slices(const Experiment& e, const Value& document, Problems& problems) {
+void check_slicing(const Experiment& e, const Schedule& schedule, const Value& document,
+                   Problems& problems) {
   const int slices = e.pipeline.slices;
   if (slices == 1) return;
   const auto refuse = [&](const char* option, const std::string& why) {
@@ -241,7 +236,7 @@ void check_slices(const Experiment& e, const Value& document, Problems& problems
     refuse("scheme",
            "slices need a scheme with one loss, that of the last stage; expected scheme: {name: "
            "seq1f1b}");
-  else if (!takes_in_order(e))
+  else if (slice_out_of_order(schedule, PassIndex(schedule)) != kNowhere)
     refuse("scheme",
            "a slice gives a gradient to the keys of the slices before it, so backwards have to go "
            "from the last slice of a micro-batch to the first, and this scheme's do not; expected "
@@ -300,7 +295,7 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
       return;  // already refused: save the time of a large schedule
     check_schedule_size(shape, 1);
     const Schedule schedule = e.scheme->schedule(shape);
-    check_slices(e, document, problems);
+    check_slicing(e, schedule, document, problems);
     check_velocity(e, schedule, document, resolved, problems);
     check_gradient_rules(e, document, problems);
     check_probes(e, document, resolved, problems);

@@ -13,7 +13,7 @@ Recurrence recurrence_of(const Experiment& experiment) {
   const Recurrence recurrence =
       steady_recurrence(make, {.sum_gradients = experiment.train.sum_gradients,
                                .periodic = experiment.scheme->repeats() || is_periodic(make)});
-  return with_delayed_gradients(recurrence, make(1).gradient_delay);
+  return with_delayed_gradients(recurrence, experiment.perturbation.gradient_delay);
 }
 
 }  // namespace

@@ -138,8 +138,8 @@ class Optimizer {
   virtual int slots_predicted_from() const { return static_cast<int>(slot_names(true).size()); }
   /// Makes one update in one pass over memory; state.steps grows by 1.
   virtual void step(const OptimizerStep& step) const = 0;
-  /// Whether its predictions by a rule of this kind differ from those of any other kind. An
-  /// experiment that asks for another kind is refused.
+  /// Whether it knows rules of this kind. By an unknown kind it would predict as by its own rule
+  /// (Kind::Optimizer), so an experiment whose scheme asks for one is refused.
   virtual bool predicts_by(PredictionRule::Kind kind) const {
     return kind == PredictionRule::Kind::Optimizer || kind == PredictionRule::Kind::Drift;
   }

@@ -65,7 +65,12 @@ class Batches {
   /// Targets of that micro-batch, on `device`. Throws Error{Data}.
   virtual at::Tensor targets(int minibatch, const Share& share, at::Device device) = 0;
   /// Targets of the whole sequences of which that micro-batch has a part; undefined if it has all.
-  virtual at::Tensor whole_targets(int /*minibatch*/, const Share&, at::Device) { return {}; }
+  at::Tensor whole_targets(int minibatch, Share share, at::Device device) {
+    if (share.slices == 1) return {};
+    share.slice = 0;
+    share.slices = 1;
+    return targets(minibatch, share, device);
+  }
   virtual Samples samples(int /*minibatch*/, const Share&) const { return {}; }
 };
 

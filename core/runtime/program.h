@@ -55,7 +55,7 @@ struct Instruction {
   Bypass bypass_received, bypass_sent;
   bool input_gradient = false;  ///< forward: a backward will need its inputs' gradient; head or
                                 ///< backward: the gradient has a receiver
-  /// Forward: the action before its backwards that restores what it does not keep on the device.
+  /// Forward: Recompute or Fetch, if one restores its activations before its backwards; else none.
   std::optional<ActionKind> restored_by;
   bool last_pass = false;   ///< last backward of this stage and micro-batch (weight-only halves not
                             ///< counted): its graph may be freed

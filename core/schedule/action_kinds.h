@@ -59,7 +59,8 @@ struct ActionKindFacts {
   ActionInput input = ActionInput::None;
   ActionOutput output = ActionOutput::None;
   WeightGradient weight_gradient = WeightGradient::None;
-  /// 1: what a forward keeps for its backwards is on the device again; −1: no more.
+  /// 1: it brings the activations of its forward back to the device; −1: it takes them away; 0:
+  /// neither.
   int restores = 0;
   int slots = 0;  ///< width in drawings: a backward is twice a forward; 0: a mark
   int track = 0;  ///< 0: the worker does it; 1, 2: it goes on beside the worker, on its own track

@@ -58,8 +58,8 @@ struct PassOrder {
   bool one_at_a_time = false;  ///< one micro-batch in flight (needs flush)
   /// Most micro-batches between their forward and their backward at one stage; 0: no bound.
   int in_flight = 0;
-  /// The backwards of every so many micro-batches go from the last to the first, after one warm-up
-  /// forward less than that more.
+  /// The backwards of each `in_reverse` consecutive micro-batches, such as the slices of one, go
+  /// from the last to the first. The warm-up has in_reverse − 1 forwards more.
   int in_reverse = 1;
 };
 

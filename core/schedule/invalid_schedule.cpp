@@ -23,4 +23,8 @@ std::string spelled_out(const Action& action, const PipelineShape& shape) {
                 parted ? ", " + microbatch_text(action, shape) : std::string());
 }
 
+void refuse_shape(const std::string& message) {
+  throw Error(ErrorKind::Schedule, concat("the schedule is not valid: ", message));
+}
+
 }  // namespace pipewright

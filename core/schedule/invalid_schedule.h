@@ -27,4 +27,7 @@ std::string spelled_out(const Action& action, const PipelineShape& shape);
 /// Throws InvalidSchedule with the culprit's name before the message: "0B3 happens twice".
 [[noreturn]] void refuse(const Schedule& schedule, ActionPlace culprit, const std::string& message);
 
+/// Throws Error{Schedule} for a shape that no action is to blame for.
+[[noreturn]] void refuse_shape(const std::string& message);
+
 }  // namespace pipewright

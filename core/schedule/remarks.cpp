@@ -70,7 +70,7 @@ std::string idle_remark(const Scheme& scheme, PipelineShape shape) {
   const auto now = schedule_of(scheme, shape);
   if (!now || !is_synchronous(*now)) return {};
   const int given = shape.whole_microbatches(), enough = 2 * shape.stages;
-  shape.microbatches = shape.microbatches / given * enough;
+  shape.microbatches = enough * shape.slices;
   const auto more = schedule_of(scheme, shape);
   if (!more) return {};
   const int idle = idle_percent(now->schedule), less = idle_percent(more->schedule);

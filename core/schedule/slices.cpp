@@ -37,9 +37,8 @@ ActionPlace slice_out_of_order(const Schedule& schedule, const PassIndex& index)
 
 void check_slice_numbers(const PipelineShape& shape) {
   if (shape.slices < 1 || shape.microbatches % shape.slices != 0)
-    throw Error(ErrorKind::Schedule,
-                concat("the schedule is not valid: its ", shape.microbatches,
-                       " slices of a mini-batch are not whole micro-batches of ", shape.slices));
+    refuse_shape(concat("its ", shape.microbatches,
+                        " slices of a mini-batch are not whole micro-batches of ", shape.slices));
 }
 
 void check_slices(const Schedule& schedule, const PassIndex& index) {

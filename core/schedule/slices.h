@@ -16,7 +16,8 @@ ActionPlace slice_out_of_order(const Schedule& schedule, const PassIndex& index)
 
 // Rules of prove() (rules.h).
 
-/// A mini-batch's slices are whole micro-batches. Throws Error{Schedule}; others count on it.
+/// A mini-batch's slices are whole micro-batches. Throws Error{Schedule}. The other rules
+/// divide by `slices`.
 void check_slice_numbers(const PipelineShape& shape);
 /// No slice of a micro-batch comes before one that it needs, and nothing has its keys moved to the
 /// host, because later slices read them.

@@ -33,9 +33,7 @@ class Ledger {
         versions_(proved.versions),
         stages_(as_size(schedule_.shape.stages)) {
     const PipelineShape& shape = schedule_.shape;
-    share_ = 1.0 / shape.replicas /
-             (options.sum_gradients ? shape.microbatches / shape.whole_microbatches()
-                                    : shape.microbatches);
+    share_ = 1.0 / shape.replicas / (options.sum_gradients ? shape.slices : shape.microbatches);
     for (std::size_t worker = 0; worker < schedule_.workers.size(); ++worker) {
       collect_updates(worker);
       collect_scales(worker);

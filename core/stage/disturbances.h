@@ -30,7 +30,7 @@ struct Perturbation {
   /// Tensors as large as the weights that a stage keeps for it, in the wide format: waiting
   /// gradients, the factors of the weights, and the weights times them. In mixed precision
   /// narrow_slots() more are in the narrow one.
-  int slots() const { return gradient_delay + 2 * narrow_slots(); }
+  int slots() const { return gradient_delay + (weight_noise > 0 ? 2 : 0); }
   int narrow_slots() const { return weight_noise > 0 ? 1 : 0; }
 };
 

@@ -65,12 +65,14 @@ std::vector<Slot> slots_of(const HeldReplica& held) {
 NamedTensors learned_by(const HeldReplica& held, const std::vector<std::string>& known) {
   NamedTensors all = renamed(held.stage->named_parameters(), held.head, held.head_after);
   const auto& entries = held.stage->layout().entries;
-  for (const Slot& slot : slots_of(held))
-    for (std::size_t p = 0; p < entries.size() && std::ranges::count(known, slot.name) > 0; ++p)
+  for (const Slot& slot : slots_of(held)) {
+    if (std::ranges::count(known, slot.name) == 0) continue;
+    for (std::size_t p = 0; p < entries.size(); ++p)
       if (slot.tensors[p].defined())
         all.emplace_back(concat("optimizer.", slot.name, ".",
                                 renamed(entries[p].name, held.head, held.head_after)),
                          slot.tensors[p]);
+  }
   return all;
 }
 

@@ -122,14 +122,6 @@ at::Tensor Loader::targets(int minibatch, const Share& share, at::Device device)
   return upload(part_of(whole(position_of(minibatch)).y, share), device);
 }
 
-at::Tensor Loader::whole_targets(int minibatch, const Share& share, at::Device device) {
-  if (share.slices == 1) return {};
-  Share whole = share;
-  whole.slice = 0;
-  whole.slices = 1;
-  return targets(minibatch, whole, device);
-}
-
 Batch Loader::whole(int position) {
   Lock lock(mutex_);
   go_ahead_of(position);

@@ -81,7 +81,6 @@ class Loader final : public Batches {
   Share share(int minibatch, int replica, int microbatch) const override;
   Tensors inputs(int minibatch, const Share& share, at::Device device) override;
   at::Tensor targets(int minibatch, const Share& share, at::Device device) override;
-  at::Tensor whole_targets(int minibatch, const Share& share, at::Device device) override;
   Samples samples(int minibatch, const Share& share) const override;
 
  private:

@@ -13,7 +13,6 @@
 #include "core/experiment/plugins.h"
 #include "core/measuring/measured_device.h"
 #include "core/measuring/measured_layout.h"
-#include "core/measuring/profiling.h"
 #include "core/records/run_claim.h"
 #include "core/records/run_folder.h"
 #include "core/records/run_state.h"

@@ -4,14 +4,11 @@
 #include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/base/wording.h"
+#include "core/schedule/invalid_schedule.h"
 #include "core/schedule/rules.h"
 
 namespace pipewright {
 namespace {
-
-[[noreturn]] void refuse_shape(const std::string& message) {
-  throw Error(ErrorKind::Schedule, concat("the schedule is not valid: ", message));
-}
 
 /// Checks the workers of replicas that share them. Those of one stage meet at its reductions, so
 /// they have to be on different ones.

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
+#include <memory>
 
 #include "core/tensors/torch.h"
 #include "tests/unit/nn/layers_fixture.h"
@@ -37,6 +39,33 @@ TEST(Trainer, ReportsEveryEpochAndStep) {
   ASSERT_EQ(run.trainer.epochs().size(), 3u);
   ASSERT_EQ(run.losses.size(), 18u);
   EXPECT_LT(run.trainer.epochs()[2].train_loss, run.trainer.epochs()[0].train_loss) << "it learns";
+}
+
+/// Makes its samples when it is told to, or else at its first batch.
+class Lazy final : public Dataset {
+ public:
+  void open(const DatasetRequest&) override {}
+  std::int64_t size(Split) const override { return 16; }
+  std::vector<std::int64_t> sample_shape() const override { return {6}; }
+  std::int64_t classes() const override { return 2; }
+  void prepare() const override { prepared = true; }
+  Batch batch(Split, std::span<const std::int64_t> of, const RandomStream*) const override {
+    EXPECT_TRUE(prepared) << "the clock has started";
+    const auto samples = static_cast<std::int64_t>(of.size());
+    return {{at::ones({samples, 6})}, at::zeros({samples}, at::kLong)};
+  }
+  mutable std::atomic<bool> prepared = false;
+};
+
+TEST(Trainer, LetsADataSetMakeItsSamplesBeforeItTakesAny) {
+  Laboratory laboratory("{train.epochs: 1}");
+  const auto lazy = std::make_shared<Lazy>();
+  laboratory.dataset = lazy;
+  Team alone;
+  Trainer trainer(laboratory.plan(), alone, nullptr, nullptr, nullptr);
+  EXPECT_FALSE(lazy->prepared);
+  trainer.train();
+  EXPECT_TRUE(lazy->prepared);
 }
 
 TEST(Trainer, WeightsASmallerLastMiniBatchByItsSamples) {

@@ -26,7 +26,7 @@ def wheel(source, tmp_path):
 
 
 def test_the_wheel_works_elsewhere(source, wheel, tmp_path):
-    version = re.search(r'"(.+)"', (source / "core/base/version.h").read_text())[1]
+    version = re.search(r'define PIPEWRIGHT_VERSION "(.+)"', (source / "core/base/version.h").read_text())[1]
     in_python = version.replace("-rc.", "rc")
     assert wheel.name == f"pipewright-{in_python}-py3-none-any.whl"
     names = zipfile.ZipFile(wheel).namelist()

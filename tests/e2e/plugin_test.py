@@ -20,7 +20,7 @@ import skips
 from harness import EXPERIMENT, MLP, SCHEDULE, changed, plain
 
 CXX = os.environ["CXX"]
-VERSION = re.search(r'"(.+)"', (harness.SOURCE_DIR / "core/base/version.h").read_text())[1]
+VERSION = re.search(r'define PIPEWRIGHT_VERSION "(.+)"', (harness.SOURCE_DIR / "core/base/version.h").read_text())[1]
 MINOR = ".".join(VERSION.split(".")[:2])
 FILES = {block.file: block.text for page in (pages.README, pages.SCHEME) for block in pages.blocks(page) if block.file}
 SCHEME, CMAKE = FILES["half_way/half_way.cpp"], FILES["half_way/CMakeLists.txt"]

@@ -3,7 +3,8 @@
 /// share.
 ///
 /// Sending b bytes over a link of bandwidth β and latency α takes b/β; the message arrives α after
-/// that. A link carries one message at a time, in the order in which they were sent. A bus is
+/// that, and may keep the link occupied until then. A link carries one message at a time, in the
+/// order in which they were sent. A bus is
 /// crossed by several links and serves one message at a time too, for b/β of its own bandwidth, in
 /// the order in which the messages begin. Of several messages on a link the receiver takes any one,
 /// unless the hardware says that it takes them in the order in which they were sent.
@@ -33,6 +34,7 @@ struct Device {
 struct LinkSpeed {
   double latency = 0;                                          ///< α, s
   double bandwidth = std::numeric_limits<double>::infinity();  ///< β, bytes/s
+  bool latency_occupies = false;  ///< whether the next message begins only when one has arrived
 };
 
 /// A link with a speed of its own.
@@ -56,9 +58,12 @@ struct Bus {
 /// The message of a link that a device can take. A device posts one receive at a time: when it
 /// reaches the action that needs the message.
 enum class Receives : std::uint8_t {
-  AnyOrder,   ///< whichever it wants: those before it wait at the device
-  InOrder,    ///< only the first that was sent and not yet taken; it arrives while nobody waits
-  Rendezvous  ///< only that one, and it begins to cross when its receive has been posted
+  AnyOrder,    ///< whichever it wants: those before it wait at the device
+  InOrder,     ///< only the first that was sent and not yet taken; it arrives while nobody waits
+  Rendezvous,  ///< only that one, and it begins to cross when its receive has been posted
+  /// The one that its program takes next. All links into a device are one wire, which carries
+  /// messages in the order of the program, each as soon as it was sent, whenever it is received.
+  ProgramOrder
 };
 
 /// How fast a device of speed 1 encodes and decodes tensors that cross edges, or with powersgd
@@ -89,6 +94,10 @@ struct Hardware {
   double jitter = 0;  ///< relative standard deviation of compute times; log-normal
   std::uint64_t seed = 1;
 
+  /// Whether the messages of a link must be taken in the order in which they were sent.
+  bool taken_as_sent() const {
+    return receives == Receives::InOrder || receives == Receives::Rendezvous;
+  }
   int host_of(int device) const { return devices_per_host == 0 ? 0 : device / devices_per_host; }
   LinkSpeed speed_of(int from, int to) const;
   /// The factor from a profiled time to the time on that device.

@@ -65,7 +65,9 @@ LinkSpeed link_speed(Options& options) {
   return {
       options.number("latency_us", 0, "Latency of a message in microseconds.", kLatencies) *
           kMicrosecond,
-      bandwidth(options, "Bandwidth in 10^9 bytes per second, in each direction; 0 = unlimited.")};
+      bandwidth(options, "Bandwidth in 10^9 bytes per second, in each direction; 0 = unlimited."),
+      options.flag("latency_occupies", false,
+                   "Whether a message begins only when the one before it has arrived.")};
 }
 
 class Reader {
@@ -299,14 +301,29 @@ class Reader {
     hardware_.sending_blocks =
         copies.flag("block_compute", false, "Whether a device stops computing while it sends.");
     const std::string receives = copies.choice(
-        "receives", {"any_order", "in_order", "rendezvous"}, "any_order",
+        "receives", {"any_order", "in_order", "rendezvous", "program_order"}, "any_order",
         "Which message of a link a device takes: any that is there (any_order); the one sent first "
         "(in_order), so that a receive of another one waits; that one, which moreover begins to "
-        "cross when the device has come to its receive, as NCCL's do (rendezvous).");
+        "cross when the device has come to its receive, as NCCL's do (rendezvous). With "
+        "program_order all links into a device are one wire, which carries messages in the order "
+        "in which the device's program takes them.");
     hardware_.receives = receives == "in_order"     ? Receives::InOrder
                          : receives == "rendezvous" ? Receives::Rendezvous
                                                     : Receives::AnyOrder;
+    if (receives == "program_order") read_program_order(copies);
     copies.finish();
+  }
+
+  void read_program_order(Options& copies) {
+    hardware_.receives = Receives::ProgramOrder;
+    if (!hardware_.buses.empty())
+      copies.problem("receives",
+                     "is program_order, where the links into a device are one wire that shares "
+                     "nothing; expected no buses, and between.shared: false");
+    if (hardware_.copy_engines > 0 || hardware_.sending_blocks)
+      copies.problem("receives",
+                     "is program_order, where receivers alone decide when messages cross; expected "
+                     "copies.engines: 0 and copies.block_compute: false");
   }
 
   void read_jitter() {

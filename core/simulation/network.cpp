@@ -12,6 +12,7 @@ Network::Network(const Hardware& hardware)
       lane_of_sender_(hardware.devices.size(), -1),
       buses_(hardware.buses),
       bus_free_(hardware.buses.size(), 0),
+      wire_free_(hardware.receives == Receives::ProgramOrder ? hardware.devices.size() : 0, 0),
       traffic_(hardware.buses.size()) {}
 
 int Network::link(int from, int to) {
@@ -19,12 +20,10 @@ int Network::link(int from, int to) {
       static_cast<std::uint64_t>(from) * hardware_.devices.size() + static_cast<std::uint64_t>(to);
   const auto [known, fresh] = known_.try_emplace(key, static_cast<int>(links_.size()));
   if (!fresh) return known->second;
-  const LinkSpeed speed = hardware_.speed_of(from, to);
   Link& link = links_.emplace_back();
   link.from = from;
   link.to = to;
-  link.latency = speed.latency;
-  link.bandwidth = speed.bandwidth;
+  link.speed = hardware_.speed_of(from, to);
   for (std::size_t bus = 0; bus < buses_.size(); ++bus)
     if (buses_[bus].carries(from, to)) link.buses.push_back(static_cast<int>(bus));
   int& shared_lane = lane_of_sender_[as_size(from)];
@@ -40,6 +39,7 @@ int Network::link(int from, int to) {
 double Network::beginning(const Link& link, double ready) const {
   const Lane& lane = lanes_[as_size(link.lane)];
   double begin = std::max(ready, link.free);
+  if (!wire_free_.empty()) begin = std::max(begin, wire_free_[as_size(link.to)]);
   if (!lane.engines.empty())
     begin = std::max({begin, lane.begun, *std::ranges::min_element(lane.engines)});
   return begin;
@@ -50,7 +50,7 @@ Delivery Network::carry(int id, double ready, std::int64_t bytes) {
   Lane& lane = lanes_[as_size(link.lane)];
   const auto size = static_cast<double>(bytes);
   const double begin = beginning(link, ready);
-  double sent = begin + size / link.bandwidth;
+  double sent = begin + size / link.speed.bandwidth;
   for (const int bus : link.buses) {
     const double served = size / buses_[as_size(bus)].bandwidth;
     double& free = bus_free_[as_size(bus)];
@@ -61,13 +61,15 @@ Delivery Network::carry(int id, double ready, std::int64_t bytes) {
     traffic.bytes += bytes;
     traffic.busy += served;
   }
-  link.free = sent;
+  const double arrived = sent + link.speed.latency;
+  link.free = link.speed.latency_occupies ? arrived : sent;
+  if (!wire_free_.empty()) wire_free_[as_size(link.to)] = link.free;
   lane.begun = begin;
   if (!lane.engines.empty()) *std::ranges::min_element(lane.engines) = sent;
   ++link.traffic.messages;
   link.traffic.bytes += bytes;
-  link.traffic.busy += sent - begin;
-  return {sent, sent + link.latency};
+  link.traffic.busy += link.free - begin;
+  return {sent, arrived};
 }
 
 void Network::queue_turn(int id) {
@@ -126,8 +128,8 @@ double Network::all_reduce(const std::vector<int>& workers, std::int64_t bytes) 
     for (const int bus : links_[as_size(id)].buses) ++crossings[as_size(bus)];
   double latency = 0, bandwidth = std::numeric_limits<double>::infinity();
   for (const int id : ring) {
-    latency = std::max(latency, links_[as_size(id)].latency);
-    bandwidth = std::min(bandwidth, links_[as_size(id)].bandwidth);
+    latency = std::max(latency, links_[as_size(id)].speed.latency);
+    bandwidth = std::min(bandwidth, links_[as_size(id)].speed.bandwidth);
   }
   for (std::size_t bus = 0; bus < buses_.size(); ++bus)
     if (crossings[bus] > 0) bandwidth = std::min(bandwidth, buses_[bus].bandwidth / crossings[bus]);

@@ -48,7 +48,7 @@ class Network {
   bool must_post() const { return !buses_.empty() || rendezvous(); }
   bool rendezvous() const { return hardware_.receives == Receives::Rendezvous; }
   /// Carries a message that is ready at time `ready`, if none need be posted. Each sender's
-  /// messages must come in its own order.
+  /// messages must come in its own order; with Receives::ProgramOrder each receiver's.
   Delivery carry(int link, double ready, std::int64_t bytes);
   void post(const PostedMessage& message);
   /// With a rendezvous: the receiver is ready for the link's next message at that time.
@@ -67,7 +67,7 @@ class Network {
 
   struct Link {
     int from = 0, to = 0;
-    double latency = 0, bandwidth = 0;
+    LinkSpeed speed;
     std::vector<int> buses;
     double free = 0;
     int lane = 0;
@@ -105,6 +105,8 @@ class Network {
   std::vector<int> lane_of_sender_;  ///< used with few copy engines
   const std::vector<Bus>& buses_;
   std::vector<double> bus_free_;
+  std::vector<double>
+      wire_free_;                 ///< [device] of the one wire into it, with Receives::ProgramOrder
   std::vector<Traffic> traffic_;  ///< what each bus has carried
   std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns_;
   std::int64_t posted_ = 0;

@@ -24,7 +24,7 @@ constexpr double kNotYet = -1;
                               const Hardware& hardware, const std::vector<Wait>& waits) {
   const Deadlock deadlock = explain_deadlock(schedule, index, waits);
   std::string why;
-  if (hardware.receives != Receives::AnyOrder)
+  if (hardware.taken_as_sent())
     why = concat(", where copies.receives is ",
                  hardware.receives == Receives::InOrder ? "in_order" : "rendezvous",
                  hardware.sending_blocks ? " and copies.block_compute true" : "");
@@ -212,9 +212,13 @@ class Clock {
     if (input.stage < 0) return 0;
     if (!comes_next(action, input)) return kNotYet;
     post_receive(w, action, input, time);
-    const double arrival = arrival_of(action, input);
-    if (arrival >= 0) end_receive(w, action, input);
-    return arrival;
+    double* const arrival = arrival_of(action, input);
+    if (arrival == nullptr || *arrival < 0) return kNotYet;
+    end_receive(w, action, input);
+    const Edge& way = edge(input.stage, action.replica, input.gradient);
+    if (hardware_.receives == Receives::ProgramOrder && way.link >= 0)
+      *arrival = network_.carry(way.link, *arrival, way.bytes).arrived;
+    return *arrival;
   }
 
   void take_input(const Action& action, double time) {
@@ -225,7 +229,7 @@ class Clock {
 
   /// Whether the link of the action's input would now let its worker take it.
   bool comes_next(const Action& action, InputSource input) {
-    if (hardware_.receives == Receives::AnyOrder) return true;
+    if (!hardware_.taken_as_sent()) return true;
     const Edge& way = edge(input.stage, action.replica, input.gradient);
     if (way.link < 0) return true;
     const std::deque<std::int64_t>& sent = sent_[as_size(way.link)];
@@ -233,7 +237,7 @@ class Clock {
   }
 
   void post_receive(int w, const Action& action, InputSource input, double time) {
-    if (hardware_.receives == Receives::AnyOrder) return;
+    if (!hardware_.taken_as_sent()) return;
     const Edge& way = edge(input.stage, action.replica, input.gradient);
     if (way.link < 0) return;
     const bool posted = std::exchange(workers_[as_size(w)].receives, true);
@@ -241,7 +245,7 @@ class Clock {
   }
 
   void end_receive(int w, const Action& action, InputSource input) {
-    if (hardware_.receives == Receives::AnyOrder) return;
+    if (!hardware_.taken_as_sent()) return;
     const Edge& way = edge(input.stage, action.replica, input.gradient);
     workers_[as_size(w)].receives = false;
     if (way.link >= 0) sent_[as_size(way.link)].pop_front();
@@ -257,10 +261,12 @@ class Clock {
         input.gradient);
   }
 
-  double arrival_of(const Action& action, InputSource input) const {
-    if (!input.gradient) return times_.forward_arrivals[slots_.forward(action, input.stage)];
+  /// Where it stands when the action's input arrives or, with Receives::ProgramOrder until its
+  /// worker comes to it, when it was sent; nullptr if nothing makes it.
+  double* arrival_of(const Action& action, InputSource input) {
+    if (!input.gradient) return &times_.forward_arrivals[slots_.forward(action, input.stage)];
     const std::size_t slot = slots_.backward(action, input.stage);
-    return slot == PassSlots::kNone ? kNotYet : times_.backward_arrivals[slot];
+    return slot == PassSlots::kNone ? nullptr : &times_.backward_arrivals[slot];
   }
 
   void take(Edge& from, double time) {
@@ -295,8 +301,7 @@ class Clock {
       return true;
     }
     if (!make_room(*way, self)) return false;
-    if (hardware_.receives != Receives::AnyOrder)
-      sent_[as_size(way->link)].push_back(tag_of(slot, gradient));
+    if (hardware_.taken_as_sent()) sent_[as_size(way->link)].push_back(tag_of(slot, gradient));
     if (network_.must_post()) {
       network_.post({way->link, self.free, way->bytes, tag_of(slot, gradient)});
       if (network_.rendezvous()) wake(way->to);
@@ -305,6 +310,11 @@ class Clock {
         return false;
       }
       ++self.next;
+      return true;
+    }
+    if (hardware_.receives == Receives::ProgramOrder) {
+      ++self.next;
+      arrive(gradient, slot, way->to, self.free);
       return true;
     }
     const Delivery delivery = network_.carry(way->link, self.free, way->bytes);

@@ -85,7 +85,9 @@ std::vector<StageCost> costs_of(Dice& dice, int stages) {
 }
 
 LinkSpeed speed_of(Dice& dice) {
-  return {.latency = dice.between(0, 0.5), .bandwidth = dice.between(500, 5000)};
+  return {.latency = dice.between(0, 0.5),
+          .bandwidth = dice.between(500, 5000),
+          .latency_occupies = dice.upto(2) == 0};
 }
 
 Hardware machine_of(Dice& dice, int devices) {
@@ -106,6 +108,12 @@ Hardware machine_of(Dice& dice, int devices) {
   hardware.copy_engines = dice.upto(2);
   hardware.sending_blocks = dice.upto(3) == 0;
   if (dice.coin()) hardware.receives = dice.coin() ? Receives::InOrder : Receives::Rendezvous;
+  if (dice.upto(3) == 0) {
+    hardware.receives = Receives::ProgramOrder;
+    hardware.buses.clear();
+    hardware.copy_engines = 0;
+    hardware.sending_blocks = false;
+  }
   hardware.overlap = dice.coin() ? dice.between(0, 1) : 0;
   return hardware;
 }
@@ -148,7 +156,7 @@ std::optional<std::vector<std::vector<Span>>> simulated_spans(const Schedule& sc
 }
 
 TEST(RandomMachine, TakesAsLongAsAPlainListOfEventsSays) {
-  int compared = 0, stopped = 0, met = 0, copied = 0, paired = 0;
+  int compared = 0, stopped = 0, met = 0, asked = 0, copied = 0, paired = 0;
   std::vector<SchemeCase> cases = every_scheme();
   std::ranges::copy(schemes_that_share_workers(), std::back_inserter(cases));
   for (const SchemeCase& each : cases)
@@ -176,6 +184,7 @@ TEST(RandomMachine, TakesAsLongAsAPlainListOfEventsSays) {
       }
       const auto& simulated = *spans;
       met += hardware.receives == Receives::Rendezvous ? 1 : 0;
+      asked += hardware.receives == Receives::ProgramOrder ? 1 : 0;
       for (const auto& actions : schedule.workers)
         for (const Action& action : actions) {
           copied += action.kind == ActionKind::Fetch ? 1 : 0;
@@ -196,6 +205,7 @@ TEST(RandomMachine, TakesAsLongAsAPlainListOfEventsSays) {
   EXPECT_GT(compared, 500);
   EXPECT_GT(stopped, 50);
   EXPECT_GT(met, 50);
+  EXPECT_GT(asked, 50);
   EXPECT_GT(copied, 500);
   EXPECT_GT(paired, 100);
 }

@@ -147,9 +147,21 @@ TEST(Hardware, TakesMessagesInAnyOrderUnlessToldOtherwise) {
   EXPECT_EQ(read("{copies: {receives: any_order}}").receives, Receives::AnyOrder);
   EXPECT_EQ(read("{copies: {receives: in_order}}").receives, Receives::InOrder);
   EXPECT_EQ(read("{copies: {receives: rendezvous}}").receives, Receives::Rendezvous);
+  EXPECT_EQ(read("{copies: {receives: program_order}}").receives, Receives::ProgramOrder);
   EXPECT_NE(complaint("{copies: {receives: eager}}").find("expected any_order, in_order"),
             std::string::npos)
       << complaint("{copies: {receives: eager}}");
+}
+
+TEST(Hardware, HasNoBusesAndNoSendersThatWaitWhereAWireServesItsReceiver) {
+  const std::string wire = "copies: {receives: program_order";
+  EXPECT_NE(complaint("{hosts: 2, between: {bandwidth_gb_per_s: 1}, " + wire + "}}")
+                .find("expected no buses, and between.shared: false"),
+            std::string::npos);
+  for (const char* more : {"engines: 1", "block_compute: true"})
+    EXPECT_NE(complaint("{" + wire + ", " + more + "}}")
+                  .find("expected copies.engines: 0 and copies.block_compute: false"),
+              std::string::npos);
 }
 
 TEST(Hardware, SaysWhatIsWrong) {

@@ -154,7 +154,7 @@ class Clock {
   bool input_is_there(std::size_t w, const Action& action, std::size_t ahead) {
     const Pass needed = input(schedule_, action);
     if (needed[0] == 0) return true;
-    if (hardware_.receives != Receives::AnyOrder && comes_by_link(action)) {
+    if (hardware_.taken_as_sent() && comes_by_link(action)) {
       const auto& sent = in_order_[{worker_of(needed[1], action.replica), w}];
       if (sent.size() <= ahead || sent[ahead] != needed) return false;
       receives_.insert(needed);
@@ -248,7 +248,7 @@ class Clock {
     --waiting_[{from, action.stage, action.replica}];
     const std::size_t sender = worker_of(from, action.replica);
     const std::size_t receiver = worker_of(action.stage, action.replica);
-    if (hardware_.receives != Receives::AnyOrder) in_order_[{sender, receiver}].pop_front();
+    if (hardware_.taken_as_sent()) in_order_[{sender, receiver}].pop_front();
     at(now_, [this, sender] { send(sender); });
   }
 
@@ -275,7 +275,12 @@ class Clock {
         queues_[w].push_back({made, w, worker_of(to, action.replica),
                               is_backward(action) ? cost.input_bytes : cost.output_bytes});
         const std::size_t receiver = worker_of(to, action.replica);
-        if (hardware_.receives != Receives::AnyOrder) {
+        if (hardware_.receives == Receives::ProgramOrder) {
+          on_their_way_[receiver].push_back(queues_[w].back());
+          queues_[w].clear();
+          serve(receiver);
+        }
+        if (hardware_.taken_as_sent()) {
           in_order_[{w, receiver}].push_back(made);
           at(now_, [this, receiver] { start(receiver); });
         }
@@ -351,6 +356,34 @@ class Clock {
     }
   }
 
+  /// Lets the message that the worker's program takes next begin to cross the one wire into the
+  /// worker, if it has been sent and the wire is free.
+  void serve(std::size_t w) {
+    if (serving_.contains(w)) return;
+    std::size_t& asked = asked_[w];
+    const auto& actions = schedule_.workers[w];
+    while (asked < actions.size() && !comes_by_link(actions[asked])) ++asked;
+    if (asked == actions.size()) return;
+    const Pass needed = input(schedule_, actions[asked]);
+    auto& sent = on_their_way_[w];
+    const auto message = std::ranges::find(sent, needed, &Message::output);
+    if (message == sent.end()) return;
+    ++asked;
+    serving_.insert(w);
+    const LinkSpeed speed =
+        hardware_.speed_of(static_cast<int>(message->from), static_cast<int>(w));
+    const double crossed = now_ + static_cast<double>(message->bytes) / speed.bandwidth;
+    sent.erase(message);
+    at(crossed + (speed.latency_occupies ? speed.latency : 0), [this, w] {
+      serving_.erase(w);
+      serve(w);
+    });
+    at(crossed + speed.latency, [this, w, needed] {
+      there_.insert(needed);
+      start(w);
+    });
+  }
+
   void carry(const Message& message) {
     const int from = static_cast<int>(message.from), to = static_cast<int>(message.to);
     const LinkSpeed speed = hardware_.speed_of(from, to);
@@ -365,9 +398,12 @@ class Clock {
     busy_.insert({message.from, message.to});
     ++copies_[message.from];
     at(sent, [this, message] {
-      busy_.erase({message.from, message.to});
       --copies_[message.from];
       if (hardware_.sending_blocks) go_on(message.from);
+      dispatch(message.from);
+    });
+    at(sent + (speed.latency_occupies ? speed.latency : 0), [this, message] {
+      busy_.erase({message.from, message.to});
       dispatch(message.from);
     });
     at(sent + speed.latency, [this, message] {
@@ -449,6 +485,11 @@ class Clock {
   std::set<Pass> on_host_, gone_;  // by forward: not all back on the device; all on the host
   /// Messages of a link that were sent and not yet taken, in order.
   std::map<std::pair<std::size_t, std::size_t>, std::deque<Pass>> in_order_;
+  /// With Receives::ProgramOrder, by receiver: messages that have not begun to cross its wire, the
+  /// action whose input crosses next, and whether the wire is busy.
+  std::map<std::size_t, std::deque<Message>> on_their_way_;
+  std::map<std::size_t, std::size_t> asked_;
+  std::set<std::size_t> serving_;
   std::set<Pass> receives_;  // whose receiver has come to their receive
 };
 

@@ -91,10 +91,12 @@ Schedule Experiment::schedule_without_rules(const PipelineShape& wanted) const {
   return schedule;
 }
 
-Schedule Experiment::schedule_in(const PipelineShape& wanted) const {
+Schedule Experiment::schedule_in(const PipelineShape& wanted,
+                                 std::vector<std::vector<int>> waiting) const {
   Schedule schedule = schedule_without_rules(wanted);
   if (!wanted.training) return schedule;
   schedule.gradient_delay = perturbation.gradient_delay;
+  schedule.waiting = std::move(waiting);
   for (const NamedGradientRule& each : gradient_rules) {
     const GradientRule& rule = *each.rule;
     schedule.updates_compare |= rule.compares_versions();
@@ -106,10 +108,11 @@ Schedule Experiment::schedule_in(const PipelineShape& wanted) const {
   return schedule;
 }
 
-Schedule Experiment::schedule(int minibatches, int first_minibatch) const {
+Schedule Experiment::schedule(int minibatches, int first_minibatch,
+                              std::vector<std::vector<int>> waiting) const {
   const PipelineShape wanted = shape(minibatches, first_minibatch);
   check_schedule_size(wanted, minibatches);
-  return schedule_in(wanted);
+  return schedule_in(wanted, std::move(waiting));
 }
 
 std::string Experiment::where(const std::string& dotted) const {

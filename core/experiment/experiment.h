@@ -174,9 +174,12 @@ struct Experiment {
   /// The scheme's schedule for a shape, with the rewrites of the pipeline.
   Schedule schedule_without_rules(const PipelineShape& shape) const;
   /// The same with what gradient rules ask of updates, such as factors of their learning rates.
-  Schedule schedule_in(const PipelineShape& shape) const;
+  /// `waiting` is Schedule::waiting.
+  Schedule schedule_in(const PipelineShape& shape,
+                       std::vector<std::vector<int>> waiting = {}) const;
   /// The schedule for the pipeline's shape. Throws if the number of mini-batches is too large.
-  Schedule schedule(int minibatches, int first_minibatch = 0) const;
+  Schedule schedule(int minibatches, int first_minibatch = 0,
+                    std::vector<std::vector<int>> waiting = {}) const;
 };
 
 /// Place of a dotted option, or of the innermost section around it that the document has.

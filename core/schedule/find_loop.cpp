@@ -107,6 +107,20 @@ class Search {
     }
   }
 
+  /// Updates of the body apply gradients from Schedule::gradient_delay updates before. How stale
+  /// these are was settled there, so the body touches these rounds, too.
+  void touch_waiting(Touched& body, const Step& step) const {
+    int most_rounds = 0;
+    for (std::size_t stage = 0; stage < body.versions.size(); ++stage) {
+      const int updates = step.updates[stage];
+      if (updates == 0) continue;
+      const int rounds = (schedule_.gradient_delay + updates - 1) / updates;
+      body.versions[stage].least -= rounds * updates;
+      most_rounds = std::max(most_rounds, rounds);
+    }
+    body.minibatches.least -= most_rounds * step.minibatches;
+  }
+
   /// Whether the irregular parts touch no mini-batch and no version that the body touches, and at
   /// least one regular round is on either side of the body.
   bool stands_apart(const Loop& loop) const {
@@ -119,6 +133,7 @@ class Search {
       touch(body, worker, own);
       touch(after, worker, {regular.end, schedule_.workers[worker].size()});
     }
+    touch_waiting(body, loop.step);
     auto apart = [](const Range& first, const Range& second) { return first.most < second.least; };
     auto in_order = [&](const Range& first, const Range& second, const Range& third) {
       return apart(first, second) && apart(second, third);

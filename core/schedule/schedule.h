@@ -134,6 +134,9 @@ struct Schedule {
   /// schedule one action after the other then begins no mini-batch before all have given theirs.
   bool updates_meet = false;
   int gradient_delay = 0;  ///< updates that a gradient waits for before it is applied
+  /// [replica · N + stage] → the staleness of the gradients that wait when the schedule begins, the
+  /// oldest first, each at its own update; empty: none wait.
+  std::vector<std::vector<int>> waiting;
   std::vector<std::vector<Action>> workers;  ///< [worker] → its actions in order
 
   int earlier_of(int stage) const {

@@ -28,6 +28,11 @@ class WorkerVersions {
     free_keys();
     return std::move(result_);
   }
+  /// Puts the stages' part into Versions::waiting; after resolved().
+  void give_waiting(std::vector<std::vector<int>>& all) {
+    for (auto& [place, stage] : stages_)
+      all[stage_index(place.first, place.second)] = std::move(stage.waiting);
+  }
 
  private:
   struct LastUse {
@@ -43,7 +48,7 @@ class WorkerVersions {
     int latest = 0;
     int earlier = 0;                             ///< Schedule::earlier
     std::vector<Read> reads;                     ///< of mini-batches without an update yet
-    std::vector<int> staleness;                  ///< of the gradients that updates have been given
+    std::vector<int> waiting;                    ///< staleness of gradients, the oldest first
     std::vector<std::vector<LastUse>> versions;  ///< [version + earlier]
 
     /// Whether the version is there when the next schedule begins; asked after the first walk.
@@ -52,7 +57,10 @@ class WorkerVersions {
 
   StageKeys& keys_of(const Action& action) {
     const auto [found, fresh] = stages_.try_emplace({action.stage, action.replica});
-    if (fresh) found->second.earlier = schedule_.earlier_of(action.stage);
+    if (!fresh) return found->second;
+    found->second.earlier = schedule_.earlier_of(action.stage);
+    if (!schedule_.waiting.empty())
+      found->second.waiting = schedule_.waiting[stage_index(action.stage, action.replica)];
     return found->second;
   }
   /// The key's last use so far; nullptr if it has not been used.
@@ -109,8 +117,8 @@ class WorkerVersions {
   }
 
   /// ActionWeights::staleness of an update, which applies all gradients up to its mini-batch.
-  /// Those that wait count from their own update; of a gradient from before the schedule nothing is
-  /// known, and the one that begins to wait stands for it.
+  /// Those that wait count from their own update. Where the update has none to apply, the one that
+  /// begins to wait stands for it.
   int staleness_at(const Action& update, StageKeys& stage) const {
     int staleness = 0;
     std::erase_if(stage.reads, [&](const StageKeys::Read& read) {
@@ -118,12 +126,17 @@ class WorkerVersions {
       staleness = std::max(staleness, stage.latest - read.oldest);
       return true;
     });
-    const auto delay = as_size(schedule_.gradient_delay);
-    if (delay == 0) return staleness;
-    stage.staleness.push_back(staleness);
-    if (stage.staleness.size() > delay)
-      staleness = *(stage.staleness.rbegin() + schedule_.gradient_delay);
+    if (schedule_.gradient_delay == 0) return staleness;
+    stage.waiting.push_back(staleness);
+    if (stage.waiting.size() > as_size(schedule_.gradient_delay)) {
+      staleness = stage.waiting.front();
+      stage.waiting.erase(stage.waiting.begin());
+    }
     return staleness + schedule_.gradient_delay;
+  }
+
+  std::size_t stage_index(int stage, int replica) const {
+    return as_size(replica * schedule_.shape.stages + stage);
   }
 
   /// Finds the weights that an update compares its own with.
@@ -257,9 +270,12 @@ Versions resolve_versions(const Schedule& schedule, const PassIndex& index) {
   Versions versions;
   versions.stages.assign(as_size(schedule.shape.stages),
                          std::vector<StageVersions>(as_size(schedule.shape.replicas)));
+  if (schedule.gradient_delay > 0)
+    versions.waiting.resize(as_size(schedule.shape.stages * schedule.shape.replicas));
   for (std::size_t worker = 0; worker < schedule.workers.size(); ++worker) {
-    versions.workers.push_back(
-        WorkerVersions(schedule, index, static_cast<int>(worker)).resolved());
+    WorkerVersions own(schedule, index, static_cast<int>(worker));
+    versions.workers.push_back(own.resolved());
+    if (schedule.gradient_delay > 0) own.give_waiting(versions.waiting);
     count_copies(schedule, schedule.workers[worker], versions.workers.back(), versions.stages);
     measure_staleness(schedule, schedule.workers[worker], versions.workers.back(), versions.stages);
   }

@@ -52,6 +52,7 @@ struct StageVersions {
 struct Versions {
   std::vector<std::vector<ActionWeights>> workers;  ///< parallel to Schedule::workers
   std::vector<std::vector<StageVersions>> stages;   ///< [stage][replica]
+  std::vector<std::vector<int>> waiting;  ///< Schedule::waiting of the schedule that follows
 
   const ActionWeights& at(ActionPlace place) const {
     return workers[as_size(place.first)][as_size(place.second)];

@@ -21,6 +21,12 @@ std::int64_t DrainPoints::next(std::int64_t position) const {
   return point;
 }
 
+std::int64_t DrainPoints::previous(std::int64_t position) const {
+  const auto multiple_before = [&](std::int64_t of) { return (position - 1) / of * of; };
+  return std::max(each_epoch ? multiple_before(per_epoch) : 0,
+                  checkpoint_every > 0 ? multiple_before(checkpoint_every) : 0);
+}
+
 bool DrainPoints::checkpoint_at(std::int64_t position) const {
   return has_checkpoints() && position > 0 && position < minibatches &&
          position % checkpoint_every == 0;

@@ -21,6 +21,8 @@ struct DrainPoints {
 
   /// The first drain point after `position`, which must lie before the end.
   std::int64_t next(std::int64_t position) const;
+  /// The last drain point before `position`, which must be one itself behind the beginning.
+  std::int64_t previous(std::int64_t position) const;
   /// Whether there is a checkpoint at `position`. At the end there is none, because the final
   /// weights are saved.
   bool checkpoint_at(std::int64_t position) const;

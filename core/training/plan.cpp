@@ -148,9 +148,10 @@ void check_heads(const Experiment& e, const std::vector<int>& auxiliary) {
 
 }  // namespace
 
-ProvedSchedule proved_schedule(const Experiment& e, std::int64_t minibatches, int first) {
+ProvedSchedule proved_schedule(const Experiment& e, std::int64_t minibatches, int first,
+                               const std::vector<std::vector<int>>& waiting) {
   return proved(e, e.shape(1), minibatches, e.scheme->repeats(),
-                [&](int count) { return e.schedule(count, first); });
+                [&](int count) { return e.schedule(count, first, waiting); });
 }
 
 std::shared_ptr<const Dataset> open_data(const Experiment& experiment) {

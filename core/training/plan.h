@@ -54,8 +54,9 @@ struct Plan {
 
 /// The proved schedule of a part of the experiment's training that begins after `first`
 /// mini-batches. It has a loop if it is long, unless a trace of all actions is asked for. Throws
-/// Error{Schedule}, and Error{Data} if it does not fit into memory.
-ProvedSchedule proved_schedule(const Experiment& experiment, std::int64_t minibatches, int first);
+/// Error{Schedule}, and Error{Data} if it does not fit into memory. `waiting` is Schedule::waiting.
+ProvedSchedule proved_schedule(const Experiment& experiment, std::int64_t minibatches, int first,
+                               const std::vector<std::vector<int>>& waiting = {});
 
 /// The experiment's data set, open. Throws Error{Data}.
 std::shared_ptr<const Dataset> open_data(const Experiment& experiment);

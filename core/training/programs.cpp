@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/training/programs.h"
 
+#include <ranges>
 #include <utility>
 
 namespace pipewright {
@@ -20,23 +21,45 @@ const Program* first_program(const Plan& plan, const std::deque<Program>& kept, 
 }  // namespace
 
 const Program& Programs::segment(std::int64_t first, int minibatches) {
+  if (first != end_) waiting_ = waiting_at(first);
+  const Program& program = program_of(first, minibatches);
+  end_ = first + minibatches;
+  waiting_ = program.versions.waiting;
+  return program;
+}
+
+const Program& Programs::program_of(std::int64_t first, int minibatches) {
   const Experiment& e = *plan_.experiment;
   if (e.scheme->repeats())
     if (const Program* known = of_any_first(minibatches)) return *known;
-  ProvedSchedule proved = proved_schedule(e, minibatches, static_cast<int>(first));
+  ProvedSchedule proved = proved_schedule(e, minibatches, static_cast<int>(first), waiting_);
   if (const Program* known = like(proved, minibatches)) return *known;
   if (kept_.size() == kKeptPrograms) kept_.pop_front();
   return kept_.emplace_back(compile(std::move(proved)));
 }
 
+/// Every segment has an update of each stage, so that so many segments hold all that wait.
+std::vector<std::vector<int>> Programs::waiting_at(std::int64_t position) const {
+  const Experiment& e = *plan_.experiment;
+  std::vector<std::int64_t> begins;
+  while (position > 0 && std::ssize(begins) < e.perturbation.gradient_delay)
+    begins.push_back(position = plan_.drains.previous(position));
+  std::vector<std::vector<int>> waiting;
+  for (const std::int64_t first : begins | std::views::reverse)
+    waiting = proved_schedule(e, plan_.drains.next(first) - first, static_cast<int>(first), waiting)
+                  .versions.waiting;
+  return waiting;
+}
+
 const Program* Programs::of_any_first(int minibatches) const {
-  return first_program(
-      plan_, kept_, [&](const Program& program) { return program.minibatches() == minibatches; });
+  return first_program(plan_, kept_, [&](const Program& program) {
+    return program.minibatches() == minibatches && program.schedule.waiting == waiting_;
+  });
 }
 
 const Program* Programs::like(const ProvedSchedule& proved, int minibatches) const {
   return first_program(plan_, kept_, [&](const Program& program) {
-    return program.minibatches() == minibatches &&
+    return program.minibatches() == minibatches && program.schedule.waiting == waiting_ &&
            program.schedule.workers == proved.schedule.workers &&
            program.schedule.rules == proved.schedule.rules;
   });

@@ -49,6 +49,12 @@ CASES = {
         "perturb": {"gradient_delay": 5, "weight_noise": 0.02, "stale_batch_norm": 3},
         "train.checkpoint": {"every": 7, "unit": "minibatch"},
     },
+    "late and waiting": {
+        "scheme": {"name": "pipedream"},
+        "gradient_rules": [{"name": "staleness_lr"}],
+        "perturb": {"gradient_delay": 5},
+        "train.checkpoint": {"every": 3, "unit": "minibatch"},
+    },
     "replicas": {
         "scheme": {"name": "pipeoptim"},
         "pipeline.stages": 2,

@@ -385,6 +385,24 @@ std::vector<Experiment> cases_of_rule(const std::string& rule) {
   return experiments;
 }
 
+std::vector<Experiment> cases_of_waiting_gradients() {
+  std::vector<Experiment> experiments;
+  int number = 0;
+  for (const char* scheme : {"pipedream", "delayed_sgd", "pipemare", "pipedream_2bw", "gpipe"})
+    for (const bool by_rate : {true, false}) {
+      Experiment e = late_case(scheme, ++number);
+      Random random(static_cast<std::uint64_t>(4000 * number));
+      if (by_rate) e.rules = {{.name = "staleness_lr"}};
+      if (!by_rate) e.optimizer = later_optimizer("spike_compensation", random);
+      e.gradient_delay = 1 + number % 3;
+      e.name = "waiting_" + std::to_string(number) + "_" + scheme +
+               (by_rate ? "_rates" : "_spikes") + "_delay" + std::to_string(e.gradient_delay) +
+               "_epochs" + std::to_string(e.epochs) + (e.drain_each_epoch ? "" : "_undrained");
+      experiments.push_back(e);
+    }
+  return experiments;
+}
+
 std::vector<Experiment> cases_of_error_feedback() {
   const std::vector<std::pair<std::string, std::string>> pairs{{"pipedream_2bw", "sgd"},
                                                                {"pipedream_2bw", "adamw"},

@@ -27,6 +27,10 @@ std::vector<Experiment> cases_of_ftpipe(int count);
 /// Experiments with that gradient rule, some with another one behind it, for several schemes.
 std::vector<Experiment> cases_of_rule(const std::string& rule);
 
+/// Experiments of more than one epoch whose updates depend on how late the gradients are that they
+/// apply, and apply those of some updates before.
+std::vector<Experiment> cases_of_waiting_gradients();
+
 /// Those of the rule error_feedback, and some whose learning rate changes in each step.
 std::vector<Experiment> cases_of_error_feedback();
 

@@ -181,6 +181,9 @@ PIPEWRIGHT_ORACLE_RULE(staleness_lr);
 INSTANTIATE_TEST_SUITE_P(error_feedback, Scheme, testing::ValuesIn(cases_of_error_feedback()),
                          whole_name);
 
+INSTANTIATE_TEST_SUITE_P(waiting, Scheme, testing::ValuesIn(cases_of_waiting_gradients()),
+                         whole_name);
+
 #define PIPEWRIGHT_ORACLE_DEFECTS(scheme, count)          \
   INSTANTIATE_TEST_SUITE_P(scheme##_with_defects, Scheme, \
                            testing::ValuesIn(cases_with_defects(#scheme, count)), case_name)

@@ -98,6 +98,7 @@ struct Experiment {
   OptimizerOptions optimizer;
   LearningRateOptions learning_rate;
   std::vector<RuleOptions> rules;
+  int gradient_delay = 0;       // perturb
   std::uint64_t data_seed = 0;  // of samples and initial weights; not in the experiment file
 
   int stages() const { return static_cast<int>(balance.size()); }

@@ -143,6 +143,7 @@ std::string experiment_file(const Experiment& e) {
        << "optimizer: " << optimizer(e.optimizer) << "\n"
        << "lr_schedule: " << lr_schedule(e.learning_rate) << "\n"
        << "gradient_rules: " << rules(e.rules) << "\n"
+       << "perturb: {gradient_delay: " << e.gradient_delay << "}\n"
        << "train: {epochs: " << e.epochs << ", seed: 1, precision: float64";
   // A checkpoint drains the pipe, so an undrained run has none before its end.
   if (e.drain_each_epoch)

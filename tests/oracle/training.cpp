@@ -8,6 +8,8 @@
 #include "schemes.h"
 
 #include <algorithm>
+#include <deque>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -18,6 +20,12 @@ std::size_t at(int index) {
   return static_cast<std::size_t>(index);
 }
 
+/// A gradient, and how many updates it is late at the one that applies it.
+struct Late {
+  Tensors gradient;
+  int updates = 0;
+};
+
 /// One stage: its versions since the pipe was filled, and the gradient being gathered for the next.
 struct Stage {
   Layers layers;
@@ -25,6 +33,7 @@ struct Stage {
   std::vector<Tensors> of_run;  // all weights since the run began, for a queue that goes on
   OptimizerOptions optimizer;
   Tensors gradient;
+  std::deque<Late> waiting;  // gradients for later updates, the oldest first
 
   std::size_t main_tensors() const { return 2 * layers.size(); }
 };
@@ -56,6 +65,7 @@ class Training {
                          {initial_state(initial[at(k)])},
                          {initial[at(k)]},
                          optimizer_of_stage(experiment, k),
+                         {},
                          {}});
   }
 
@@ -96,25 +106,47 @@ class Training {
         pass(minibatch - filled_at_, j, part);
       }
     }
-    const double lr = learning_rate(experiment_, minibatch);
+    std::vector<std::optional<Late>> due;
     double model_square = 0;
-    for (const Stage& stage : stages_) model_square += square_of(stage.gradient);
+    for (int k = 0; k < experiment_.stages(); ++k) {
+      due.push_back(take_due(k, minibatch - filled_at_));
+      if (due.back()) model_square += square_of(due.back()->gradient);
+    }
     for (int k = 0; k < experiment_.stages(); ++k) {
       Stage& stage = stages_[at(k)];
-      State& old = stage.versions.back();
-      const int t = minibatch - filled_at_;
-      const double rate = lr * rate_factor(experiment_, k, minibatch) *
-                          rate_of_staleness(experiment_, staleness(k, t));
-      const Tensors gradient = ruled(experiment_, old, read(k, weights_of(k, t, 0).forward),
-                                     model_square, stage.gradient);
-      State next = step(stage.optimizer, old, gradient, rate, staleness(k, t));
-      note_step(experiment_, old, next, rate);
-      const double kept = drift_decay(experiment_, k);
-      next.drift =
-          combine(kept, old.drift, 1.0 - kept, combine(1.0, next.weights, -1.0, old.weights));
+      State next =
+          due[at(k)] ? updated(k, minibatch, *due[at(k)], model_square) : stage.versions.back();
       stage.of_run.push_back(next.weights);
       stage.versions.push_back(std::move(next));
     }
+  }
+
+  /// The gradient that the update of a mini-batch applies: that of `gradient_delay` updates before,
+  /// over drains; none if there were not so many.
+  std::optional<Late> take_due(int k, int t) {
+    std::deque<Late>& waiting = stages_[at(k)].waiting;
+    waiting.push_back({stages_[at(k)].gradient, staleness(k, t) + experiment_.gradient_delay});
+    if (std::ssize(waiting) <= experiment_.gradient_delay) return {};
+    Late due = std::move(waiting.front());
+    waiting.pop_front();
+    return due;
+  }
+
+  /// The stage behind the update of a mini-batch of the run.
+  State updated(int k, int minibatch, const Late& due, double model_square) {
+    Stage& stage = stages_[at(k)];
+    State& old = stage.versions.back();
+    const double rate = learning_rate(experiment_, minibatch) *
+                        rate_factor(experiment_, k, minibatch) *
+                        rate_of_staleness(experiment_, due.updates);
+    const Tensors read_by_forward = read(k, weights_of(k, minibatch - filled_at_, 0).forward);
+    const Tensors gradient = ruled(experiment_, old, read_by_forward, model_square, due.gradient);
+    State next = step(stage.optimizer, old, gradient, rate, due.updates);
+    note_step(experiment_, old, next, rate);
+    const double kept = drift_decay(experiment_, k);
+    next.drift =
+        combine(kept, old.drift, 1.0 - kept, combine(1.0, next.weights, -1.0, old.weights));
+    return next;
   }
 
   /// Updates of stage k between the version that a forward of mini-batch t has read, predicted

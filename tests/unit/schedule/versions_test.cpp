@@ -132,6 +132,20 @@ TEST(Versions, WaitingAddsToTheStalenessOfAGradient) {
   EXPECT_EQ(weights[11].staleness, 3);
 }
 
+/// What waits when a schedule ends is applied in the one that follows, as stale as it was.
+TEST(Versions, AGradientThatWaitsOverADrainKeepsItsStaleness) {
+  // F0 F1 B0 U0 B1 U1: at their own updates they are 0 and 1 updates old.
+  Schedule schedule = one_stage(
+      {{'F', kLatest}, {'F', kLatest}, {'B', kLatest}, {'U', {}}, {'B', kLatest}, {'U', {}}});
+  schedule.gradient_delay = 3;
+  const auto waiting = [&] { return resolve_versions(schedule, PassIndex(schedule)).waiting; };
+  EXPECT_EQ(waiting(), (std::vector<std::vector<int>>{{0, 1}}));
+  schedule.waiting = {{7, 0, 1}};
+  EXPECT_EQ(waiting(), (std::vector<std::vector<int>>{{1, 0, 1}}));
+  EXPECT_EQ(resolved(schedule)[3].staleness, 7 + 3);
+  EXPECT_EQ(resolved(schedule)[5].staleness, 0 + 3);
+}
+
 TEST(Versions, RatesFollowTheStalenessOfTheOldestForward) {
   // F0 F1 B0 U0 F2 B1 U1 B2 U2: U0 is of version 0, U1 one update late, U2 one update late.
   const Schedule schedule = one_stage({{'F', kLatest},

@@ -43,11 +43,28 @@ std::vector<ActionPlace> whole_order(const ProvedSchedule& proved) {
   return order;
 }
 
+/// Checks the staleness of a loop's gradients against that in the whole schedule.
+void expect_staleness_of(const ProvedSchedule& proved, const Versions& whole) {
+  EXPECT_EQ(proved.versions.waiting, whole.waiting);
+  const Loop& loop = *proved.loop;
+  for (std::size_t worker = 0; worker < whole.workers.size(); ++worker) {
+    const auto [begin, end] = loop.bodies[worker];
+    const std::size_t copies = as_size(loop.rounds - 1) * (end - begin);
+    for (std::size_t i = 0; i < whole.workers[worker].size(); ++i) {
+      const std::size_t once = i < end            ? i
+                               : i < end + copies ? begin + (i - begin) % (end - begin)
+                                                  : i - copies;
+      ASSERT_EQ(proved.versions.workers[worker][once].staleness, whole.workers[worker][i].staleness)
+          << "worker " << worker << ", action " << i;
+    }
+  }
+}
+
 /// Checks a loop against the whole schedule.
 void expect_whole(const ProvedSchedule& proved, const Schedule& whole) {
   ASSERT_EQ(proved.minibatches(), whole.shape.minibatches);
   ASSERT_EQ(unrolled(proved.schedule, *proved.loop, proved.loop->rounds), whole);
-  EXPECT_NO_THROW(prove(whole));
+  EXPECT_NO_THROW(expect_staleness_of(proved, prove(whole).versions));
   EXPECT_EQ(naive::fault_of_order(whole, whole_order(proved)), "");
 }
 
@@ -63,6 +80,23 @@ TEST(Loops, AreFoundWhereReplicasShareWorkers) {
       const auto proved = find_loop(make, 151);
       ASSERT_TRUE(proved);
       expect_whole(*proved, make(151));
+    }
+}
+
+/// A gradient from before the loop may be applied in it, and is as stale as it was there.
+TEST(Loops, BeginBehindTheGradientsThatWaitWhileThePipelineFills) {
+  for (const auto& [scheme, options] :
+       {std::pair("pipedream", "{}"), {"delayed_sgd", "{delay: [5, 4, 3, 2]}"}})
+    for (const int delay : {1, 8, 40}) {
+      const auto make = [&](int minibatches) {
+        Schedule schedule = schedule_of(scheme, options, {.stages = 4, .minibatches = minibatches});
+        schedule.gradient_delay = delay;
+        schedule.waiting.assign(4, std::vector<int>(as_size(delay), 7));
+        return schedule;
+      };
+      const auto proved = find_loop(make, 400);
+      ASSERT_TRUE(proved) << delay;
+      expect_whole(*proved, make(400));
     }
 }
 

@@ -20,6 +20,7 @@ std::vector<std::int64_t> points(const std::string& changes) {
   for (std::int64_t at = 0; at < drains.minibatches;) {
     const std::int64_t next = drains.next(at);
     EXPECT_LE(next - at, drains.longest());
+    EXPECT_EQ(drains.previous(next), at);
     all.push_back(drains.checkpoint_at(next) ? -next : next);
     at = next;
   }

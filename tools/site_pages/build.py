@@ -56,7 +56,7 @@ def navigation(staged, names, generated):
     nav.append({"Reference": [{Path(folder).name.replace("_", " ").capitalize(): pages} for folder, pages in generated.items()]})
     for title, folder in (("Formats", "docs/formats/"), ("Study", "docs/study/")):
         take(title, sorted((name for name in left if name.startswith(folder)), key=lambda name: (not name.endswith("README.md"), name)))
-    take("Extend", ["docs/own-module.md", "CONTRIBUTING.md", "docs/architecture.md", "SECURITY.md", "CHANGELOG.md"])
+    take("Extend", ["CONTRIBUTING.md", "docs/architecture.md", "SECURITY.md", "CHANGELOG.md"])
     nav.append({"Source tree": [{str(Path(name).parent): name} for name in left]})
     return nav
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parents[2]
-PAGE = SOURCE / "docs" / "own-module.md"
+PAGE = SOURCE / "docs/manual/howto/hugging-face.md"
 BEGIN, END = "<!-- what was tested: begins -->\n", "<!-- what was tested: ends -->\n"
 TOKENS, VOCABULARY, SAMPLES = 12, 60, 4
 SIZES = {"vocab_size": VOCABULARY, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}

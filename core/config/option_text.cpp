@@ -5,6 +5,7 @@
 #include <array>
 
 #include "core/base/wording.h"
+#include "core/config/other_words.h"
 #include "core/config/plain_scalar.h"
 
 namespace pipewright {
@@ -82,11 +83,6 @@ std::string section_advice(const OptionInfo& info, const Value& given) {
   return {};
 }
 
-/// The name that users of other programs give to an option of ours.
-std::string our_name(const std::string& key) {
-  return key == "learning_rate" ? "lr" : key;
-}
-
 }  // namespace
 
 std::string range_text(const OptionInfo& info) {
@@ -138,6 +134,8 @@ std::string advice(const OptionInfo& info, const Value& given) {
   if (info.type == Type::Choice && text) {
     std::vector<std::string> names;
     for (const Value& choice : info.choices) names.push_back(choice.text);
+    if (const std::string ours = our_word(given.text, names); !ours.empty())
+      return concat("; did you mean '", ours, "'?");
     if (const std::string meant = did_you_mean(given.text, names); !meant.empty()) return meant;
   }
   if ((info.type == Type::Text || info.type == Type::Path) && scalar)
@@ -151,8 +149,7 @@ std::string advice(const OptionInfo& info, const Value& given) {
   return {};
 }
 
-std::string advice_on_key(const std::string& key, const std::vector<std::string>& known) {
-  if (known.empty()) return "; there are none here";
+std::string meaning_of_key(const std::string& key, const std::vector<std::string>& known) {
   const std::size_t colon = key.find(':');
   if (colon != std::string::npos && std::ranges::count(known, key.substr(0, colon)) > 0)
     return concat("; write '", key.substr(0, colon), ": …', with a space after ':'");
@@ -160,17 +157,19 @@ std::string advice_on_key(const std::string& key, const std::vector<std::string>
   if (dot != std::string::npos && std::ranges::count(known, key.substr(0, dot)) > 0)
     return concat("; write '", key.substr(0, dot), ": {", key.substr(dot + 1),
                   ": …}', dotted keys are for profiles, sweep, table and --set");
-  if (const std::string ours = our_name(key); std::ranges::count(known, ours) > 0)
+  if (const std::string ours = our_word(key, known); !ours.empty())
     return concat("; did you mean '", ours, "'?");
-  return suggestion(key, known);
+  return rule_for_word(key);
 }
 
 std::string section_of_key(const std::string& key, const std::vector<OptionInfo>& declared) {
-  const std::string name = our_name(key);
   std::vector<std::string> found;
-  for (const OptionInfo& section : declared)
-    for (const OptionInfo& option : section.section)
-      if (option.name == name) found.push_back(concat("'", section.name, ".", name, "'"));
+  for (const OptionInfo& section : declared) {
+    std::vector<std::string> names;
+    for (const OptionInfo& option : section.section) names.push_back(option.name);
+    const std::string ours = std::ranges::count(names, key) > 0 ? key : our_word(key, names);
+    if (!ours.empty()) found.push_back(concat("'", section.name, ".", ours, "'"));
+  }
   if (found.empty() || found.size() > 3) return {};
   return concat("; did you mean ", join(found, " or "), "?");
 }

@@ -24,8 +24,8 @@ std::string listed(const std::vector<Value>& choices);
 /// "" without a hint.
 std::string advice(const OptionInfo& info, const Value& given);
 
-/// The hint for an unknown key: "; did you mean 'version'?", say.
-std::string advice_on_key(const std::string& key, const std::vector<std::string>& known);
+/// What an unknown key surely means: "; did you mean 'stages'?" for num_stages, say; "" if nothing.
+std::string meaning_of_key(const std::string& key, const std::vector<std::string>& known);
 
 /// Where an option of that name is, for a key that stands outside its section: "; did you mean
 /// 'optimizer.lr'?"; "" if no section has one.

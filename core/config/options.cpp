@@ -5,11 +5,13 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <type_traits>
 
 #include "core/base/wording.h"
 #include "core/config/experiment_keys.h"
 #include "core/config/option_text.h"
+#include "core/config/other_words.h"
 #include "core/config/plain_scalar.h"
 #include "core/system/file.h"
 
@@ -169,8 +171,9 @@ std::string Options::part(const std::string& name, const std::vector<std::string
                        std::ranges::count(parts, value->text) == 0;
   const std::string known = unknown && explain != nullptr ? explain(value->text) : std::string();
   const std::string hint = !known.empty() ? concat("; ", known)
-                           : unknown      ? plugin_hint(value->text, parts)
-                                          : std::string();
+                           : unknown && our_word(value->text, parts).empty()
+                               ? plugin_hint(value->text, parts)
+                               : std::string();
   if (hint.empty()) return choice(name, parts, fallback, help);
   OptionInfo info = described(name, Type::Choice, help, Value::of(fallback));
   for (const std::string& each : parts) info.choices.push_back(Value::of(each));
@@ -316,7 +319,7 @@ void Options::add(const Problems& others) {
   problems_->add(others);
 }
 
-void Options::finish() {
+void Options::finish(std::string (*owners)(const std::string&)) {
   constexpr std::size_t kMostAdvised = 10;  // of a section; more would only repeat the known names
   const bool whole = parent_ == nullptr && path_.empty();
   const std::vector<std::string> known = known_names(declared_, whole);
@@ -324,12 +327,26 @@ void Options::finish() {
   if (mapping_ != nullptr && !of_unknown_part(*mapping_, declared_)) {
     for (const auto& [key, value] : mapping_->fields) {
       if (std::ranges::count(known, key) > 0) continue;
-      std::string hint = whole ? section_of_key(key, declared_) : std::string();
-      if (hint.empty() && ++unknown <= kMostAdvised) hint = advice_on_key(key, known);
-      problems_->add(value.key_place(), concat("unknown option '", full_name(key), "'", hint));
+      UnknownKey found{value.key_place(), key, full_name(key), meaning_of_key(key, known), {}};
+      if (owners != nullptr) found.guess = owners(key);
+      if (found.guess.empty() && ++unknown <= kMostAdvised)
+        found.guess = known.empty() ? "; there are none here" : suggestion(key, known);
+      unknown_.push_back(std::move(found));
     }
   }
-  if (parent_ == nullptr) return;
+  if (parent_ != nullptr) {  // the root knows whether another section has such an option
+    std::ranges::move(unknown_, std::back_inserter(parent_->unknown_));
+    return add_to_parent();
+  }
+  for (const UnknownKey& each : unknown_) {
+    std::string hint = each.meaning;
+    if (hint.empty() && path_.empty()) hint = section_of_key(each.key, declared_);
+    problems_->add(each.place,
+                   concat("unknown option '", each.name, "'", hint.empty() ? each.guess : hint));
+  }
+}
+
+void Options::add_to_parent() {
   const std::string name = path_.substr(parent_->path_.empty() ? 0 : parent_->path_.size() + 1);
   if (const std::size_t bracket = name.find('['); bracket != std::string::npos) {  // of sections()
     const std::size_t index = std::stoul(name.substr(bracket + 1));

@@ -100,16 +100,24 @@ class Options {
   void problem_at(const Place& place, const std::string& message);
   /// Records what was found in such a value with Options of its own.
   void add(const Problems& others);
-  /// Records a problem for each key that was not read. Records none if `name` chooses an unknown
-  /// part, because its options are unknown, too.
-  void finish();
+  /// Records a problem for each key that was not read; those of a section when the root is
+  /// finished. Records none if `name` chooses an unknown part, because its options are unknown,
+  /// too. `owners` says which other parts have an option of that name, "" for none.
+  void finish(std::string (*owners)(const std::string&) = nullptr);
 
   const std::vector<OptionInfo>& declared() const { return declared_; }
   /// Every option read so far with the value in force, as the resolved file has it.
   Value resolved() const { return resolved_; }
 
  private:
+  struct UnknownKey {
+    Place place;
+    std::string key, name;  // as written, and behind its section
+    std::string meaning;    // what it surely means; "" if that is unknown
+    std::string guess;      // what stands behind the message if no section has the option
+  };
   Options(Options& parent, const std::string& name, const Value* mapping);
+  void add_to_parent();
   std::filesystem::path read_path(const OptionInfo& info);
 
   std::string full_name(const std::string& name) const;
@@ -128,6 +136,7 @@ class Options {
   Place place_;  // place of the mapping, or of the nearest given one around it
   Problems* problems_;
   Options* parent_ = nullptr;
+  std::vector<UnknownKey> unknown_;
   std::vector<OptionInfo> declared_;
   Value resolved_ = Value::mapping();
 };

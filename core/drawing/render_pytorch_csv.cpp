@@ -27,7 +27,7 @@ std::string cell_of(const ProvedSchedule& proved, const Action& action) {
     case ActionKind::Backward: operation = "B"; break;
     case ActionKind::BackwardInput: operation = "I"; break;
     case ActionKind::BackwardWeight: operation = "W"; break;
-    default: refuse(schedule, action, "belongs to an auxiliary loss");
+    default: refuse(schedule, action, "is of a kind that these files do not have");
   }
   if (action.loss != schedule.shape.stages - 1 && action.kind != ActionKind::Forward)
     refuse(schedule, action, "belongs to an auxiliary loss");

@@ -19,6 +19,22 @@
 namespace pipewright {
 namespace {
 
+/// "; sgd and rmsprop have it": the parts of a kind that have such an option; "" for none or many.
+template <class Part>
+std::string owners_of(const std::string& option) {
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> owners;
+  for (const std::string& name : Registry<Part>::instance().names()) {
+    Problems unheard;
+    Options options(nullptr, "", unheard);
+    (void)Registry<Part>::instance().find(name)->make(options);
+    if (std::ranges::count(options.declared(), option, &OptionInfo::name) > 0)
+      owners.push_back(name);
+  }
+  if (owners.empty() || owners.size() > kMost) return {};
+  return concat("; ", join(owners, " and "), owners.size() == 1 ? " has it" : " have it");
+}
+
 /// Reads `{name: …, options…}` with the constructor registered under that name. `more` reads the
 /// options that all parts of the kind share.
 template <class Part, class More>
@@ -32,7 +48,7 @@ std::unique_ptr<Part> read_part(Options& root, const std::string& section,
                                         "Name of the part; `pipewright list` shows all.", kExplain);
   std::unique_ptr<Part> part = registry.find(name)->make(options);
   more(options);
-  options.finish();
+  options.finish(owners_of<Part>);
   return part;
 }
 
@@ -87,7 +103,7 @@ std::vector<Named> read_list(Options& root, const ListWords& words,
     if (options.given("name") && std::ranges::count(all, named.name, &Named::name) > 1)
       options.problem("name",
                       concat("is '", named.name, "' a second time; expected each ", words.once));
-    options.finish();
+    options.finish(owners_of<Part>);
   }
   return all;
 }

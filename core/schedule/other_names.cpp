@@ -44,11 +44,16 @@ std::span<const OtherName> other_names() {
   return kOtherNames;
 }
 
-std::string explain_other_name(std::string_view name) {
+const OtherName* find_other_name(std::string_view name) {
   const auto* const found = std::ranges::find_if(kOtherNames, [&](const OtherName& each) {
     return same_letters(each.name, name) || same_letters(concat(kClass, each.name), name);
   });
-  if (found == kOtherNames.end()) return {};
+  return found == kOtherNames.end() ? nullptr : found;
+}
+
+std::string explain_other_name(std::string_view name) {
+  const OtherName* const found = find_other_name(name);
+  if (found == nullptr) return {};
   const std::string of = concat("'", found->name, "' of ", found->project);
   if (found->scheme.empty()) return concat(of, " is no scheme here; ", found->remark);
   return concat(of, " is the scheme ", found->scheme, " here",

@@ -17,8 +17,11 @@ struct OtherName {
 
 std::span<const OtherName> other_names();
 
-/// "'1F1B' of PyTorch is the scheme one_f_one_b here"; "" for a name that nobody uses. Names are
-/// compared without regard to case, and PyTorch's classes are known, too: Schedule1F1B.
+/// The entry of a name; null for one that nobody uses. Names are compared without regard to case,
+/// and PyTorch's classes are known, too: Schedule1F1B.
+const OtherName* find_other_name(std::string_view name);
+
+/// "'1F1B' of PyTorch is the scheme one_f_one_b here"; "" for a name that nobody uses.
 std::string explain_other_name(std::string_view name);
 
 /// The other names of a scheme: "PyTorch: 1F1B; DeepSpeed: TrainSchedule"; "": none.

@@ -172,7 +172,9 @@ void check_key(const TableKey& key, const char* what, const std::vector<RunRecor
   for (const RunRecord& run : runs)
     if (run.config.known() && read.insert(&run.config.of_any_seed()).second)
       add_options_of(run.config.of_any_seed(), "", known);
-  const std::string near = nearest(key.name, known);
+  const auto of_a_section = std::ranges::find_if(
+      known, [&](const std::string& each) { return each.ends_with("." + key.name); });
+  const std::string near = of_a_section != known.end() ? *of_a_section : nearest(key.name, known);
   problems.add(
       key.place,
       concat(what, ": no run has an option '", key.name, "'",

@@ -120,6 +120,12 @@ std::string elsewhere(const std::string& name) {
   return explained.empty() ? "" : concat("; ", explained);
 }
 
+/// The scheme that another project calls so; "" for none.
+std::string scheme_elsewhere(const std::string& name) {
+  const OtherName* const other = find_other_name(name);
+  return other == nullptr ? std::string() : std::string(other->scheme);
+}
+
 void print_page(const std::string& title, const std::string& summary, const std::string& remark,
                 const std::vector<OptionInfo>& options, const std::string& example,
                 const std::string& more = {}) {
@@ -157,10 +163,18 @@ void describe_kind(const PartKind& kind) {
 void describe_part(const PartKind& kind, const std::string& name) {
   const std::vector<std::string> names = kind.names();
   if (name.empty()) return describe_kind(kind);
-  if (std::ranges::count(names, name) == 0)
-    throw Error(ErrorKind::Experiment, concat("there is no ", kind.name, " '", name, "'",
-                                              kind.name == "scheme" ? elsewhere(name) : "",
-                                              suggestion(name, names), plugin_hint(name, names)));
+  const std::string other = kind.name == "scheme" ? scheme_elsewhere(name) : std::string();
+  if (!other.empty() && std::ranges::count(names, name) == 0) {
+    print("%s\n\n", explain_other_name(name).c_str());
+    return describe_part(kind, other);
+  }
+  if (std::ranges::count(names, name) == 0) {
+    const std::string explained = kind.name == "scheme" ? elsewhere(name) : std::string();
+    throw Error(
+        ErrorKind::Experiment,
+        concat("there is no ", kind.name, " '", name, "'",
+               explained.empty() ? suggestion(name, names) + plugin_hint(name, names) : explained));
+  }
   const bool has_options = kind.name != "metric";
   const std::vector<OptionInfo> options =
       has_options ? part_options(kind.name, name) : std::vector<OptionInfo>();
@@ -176,13 +190,23 @@ void describe_part(const PartKind& kind, const std::string& name) {
              options, example, more_on(kind, name));
 }
 
-/// Commands for a user who named a part without its kind.
-std::string commands_for(const std::string& name) {
-  std::vector<std::string> commands;
+/// Describes the part that is called so, here or in another project, for a user who named no kind;
+/// false if there is none. Throws Error{Experiment} with the commands where several kinds have one.
+bool describe_part_called(const std::string& name) {
+  std::vector<const PartKind*> found;
   for (const PartKind& kind : part_kinds())
-    if (std::ranges::count(kind.names(), name) > 0)
-      commands.push_back(concat("`pipewright describe ", kind.name, " ", name, "`"));
-  return join(commands, " or ");
+    if (std::ranges::count(kind.names(), name) > 0 ||
+        (kind.name == "scheme" && !scheme_elsewhere(name).empty()))
+      found.push_back(&kind);
+  if (found.size() > 1) {
+    std::vector<std::string> commands;
+    for (const PartKind* kind : found)
+      commands.push_back(concat("`pipewright describe ", kind->name, " ", name, "`"));
+    throw Error(ErrorKind::Experiment,
+                concat("several parts are called '", name, "'; try ", join(commands, " or ")));
+  }
+  if (!found.empty()) describe_part(*found.front(), name);
+  return !found.empty();
 }
 
 /// Prints the file of a machine that comes with the program: its comments say where figures are
@@ -268,13 +292,13 @@ int run_describe(const std::vector<std::string>& arguments) {
                                      : concat(info.name, ": ", example_line("", info.section)));
     return 0;
   }
-  if (name.empty() && describe_key(wanted)) return 0;
+  if (name.empty() && (describe_key(wanted) || describe_part_called(wanted))) return 0;
   for (const ExperimentKey& key : experiment_keys())
     if (std::ranges::count(known, key.name) == 0) known.push_back(key.name);
-  const std::string commands = commands_for(wanted);
+  const std::string explained = elsewhere(wanted);
   throw Error(ErrorKind::Experiment,
-              concat("there is nothing called '", wanted, "'", elsewhere(wanted),
-                     commands.empty() ? suggestion(wanted, known) : concat("; try ", commands)));
+              concat("there is nothing called '", wanted, "'",
+                     explained.empty() ? suggestion(wanted, known) : explained));
 }
 
 }  // namespace

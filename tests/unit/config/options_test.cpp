@@ -249,6 +249,30 @@ TEST(Options, ALearningRateIsOursWithinASectionToo) {
             "dir/f.yaml:1:2: unknown option 'optimizer.learning_rate'; did you mean 'lr'?\n");
 }
 
+TEST(Options, AKeyOfASectionIsSaidToBelongToAnotherOne) {
+  Reading reading("{train: {lr: 1, num_stages: 2, seed: 3}, pipeline: {wd: 1}}", "");
+  Options train = reading.options.section("train", "");
+  train.finish([](const std::string& key) {
+    return key == "seed" ? std::string("; digits has it") : std::string();
+  });
+  Options pipeline = reading.options.section("pipeline", "");
+  pipeline.integer("stages", 1, "");
+  pipeline.finish();
+  Options optimizer = reading.options.section("optimizer", "");
+  optimizer.number("lr", 1, "");
+  optimizer.number("weight_decay", 1, "");
+  optimizer.finish();
+  EXPECT_EQ(reading.complaints(), "");
+  reading.options.finish();
+  EXPECT_EQ(reading.complaints(),
+            "dir/f.yaml:1:10: unknown option 'train.lr'; did you mean 'optimizer.lr'?\n"
+            "dir/f.yaml:1:17: unknown option 'train.num_stages'; did you mean "
+            "'pipeline.stages'?\n"
+            "dir/f.yaml:1:32: unknown option 'train.seed'; digits has it\n"
+            "dir/f.yaml:1:53: unknown option 'pipeline.wd'; did you mean "
+            "'optimizer.weight_decay'?\n");
+}
+
 TEST(Options, PathsBeginInTheFolderOfTheFileThatNamesThem) {
   ASSERT_EQ(setenv("HOME", "/home/somebody", 1), 0);
   Reading reading("{data: data/x, up: ../y, absolute: /z, home: ~/w, none: \"\"}");

@@ -171,6 +171,9 @@ std::vector<std::string> write_event_files(const fs::path& out,
     // What a killed export has left there would be read as a second event file.
     remove_parts(folder, [](std::string_view name) { return name == kEventFile; });
     write_file(folder / kEventFile, event_file_of(run.record, remarks));
+    if (!run.record.done())
+      remarks.push_back(concat(run.name, " is ", run.record.state,
+                               ", and TensorBoard shows it as far as it has come"));
   }
   return remarks;
 }

@@ -46,6 +46,7 @@ struct Collected {
   std::map<double, std::vector<double>> values;
   std::map<double, int> diverged;
   std::set<const RunRecord*> runs;  ///< that are in one of these
+  std::map<std::string, int> unfinished;
 };
 
 /// Half the interval around the mean.
@@ -55,11 +56,29 @@ double reach_of(const Moments& moments, PlotInterval interval) {
   return student_t(0.95, moments.count - 1) * moments.std() / std::sqrt(moments.count);
 }
 
+/// Whether a run's numbers are its results.
+bool has_ended(const RunRecord& run, const PlotSpec& spec) {
+  return run.done() || run.diverged() || is_modelled(spec.metric.name);
+}
+
+/// Leaves the x that all of the line's runs have, where all are unfinished and have come unequally
+/// far.
+void keep_common(Collected& line) {
+  if (line.runs.empty()) return;
+  std::erase_if(line.values, [&](const auto& at) { return at.second.size() < line.runs.size(); });
+  line.runs.clear();
+}
+
 /// The samples of a line's runs; one line, or one for each stage.
 std::vector<Collected> collected(const Line& line, const PlotSpec& spec, const Axis& axis,
                                  double scale) {
   std::vector<Collected> all;
+  std::map<std::string, int> unfinished;
+  const auto ended = [&](const RunRecord* run) { return has_ended(*run, spec); };
+  const bool some_ended = std::ranges::any_of(line.runs, ended);
   for (const RunRecord* run : line.runs) {
+    if (!ended(run)) ++unfinished[run->state];
+    if (!ended(run) && some_ended) continue;
     double last = spec.x.name == "epoch" ? 1 : 0;
     for (const Sample& sample : samples_of(*run, spec, axis)) {
       last = sample.x;
@@ -75,6 +94,10 @@ std::vector<Collected> collected(const Line& line, const PlotSpec& spec, const A
     ++here.diverged[spec.over_key() ? axis.position(key_text(*run, spec.x.name)) : last];
     here.runs.insert(run);
   }
+  for (Collected& each : all) {
+    if (!some_ended) keep_common(each);
+    each.unfinished = unfinished;
+  }
   return all;
 }
 
@@ -83,6 +106,7 @@ Curve curve_of(const Collected& line, PlotInterval interval, double hours) {
   Curve curve{
       .name = line.name, .points = {}, .published = {}, .diverged = {}, .color = 0, .series = {}};
   curve.runs = static_cast<int>(line.runs.size());
+  curve.unfinished = line.unfinished;
   for (const auto& [x, values] : line.values) {
     const Moments moments = moments_of(values);
     curve.points.push_back({.x = x * hours,
@@ -196,7 +220,8 @@ bool equal(const Curve& a, const Curve& b) {
   const auto same_end = [](const Diverged& one, const Diverged& other) {
     return one.x == other.x && one.runs == other.runs;
   };
-  return !a.points.empty() && std::ranges::equal(a.points, b.points, same_point) &&
+  return !a.points.empty() && a.unfinished == b.unfinished &&
+         std::ranges::equal(a.points, b.points, same_point) &&
          std::ranges::equal(a.published, b.published, same_point) &&
          std::ranges::equal(a.diverged, b.diverged, same_end);
 }
@@ -247,7 +272,12 @@ std::string Curve::runs_text() const {
     parts.push_back(concat(fewest < most ? "up to " : "", most, " runs per point"));
   if (!keyed && all > 1) parts.push_back(concat(all, " runs"));
   if (lost > 0) parts.push_back(concat(lost, keyed ? concat(" of ", all) : "", " diverged"));
-  return join(parts, ", ");
+  std::vector<std::string> states;
+  for (const auto& [state, count] : unfinished) states.push_back(concat(count, " ", state));
+  const std::string counts = join(parts, ", ");
+  if (states.empty()) return counts;
+  if (runs == 0) return concat("unfinished: ", join(states, ", "));
+  return concat(counts, counts.empty() ? "" : "; ", "left out: ", join(states, ", "));
 }
 
 bool Curve::is_hole(double from, double to) const {

@@ -3,6 +3,7 @@
 /// over the runs of a line.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,9 +39,13 @@ struct Curve {
 
   int runs = 0;        ///< with a point, or diverged; each counts once
   bool keyed = false;  ///< x is a key, so that each point is of other runs
+  /// How many runs are neither done nor diverged, by their state: they are left out or, where the
+  /// line has no others, they are what is drawn.
+  std::map<std::string, int> unfinished;
 
   /// How many runs it has: "3 runs, 1 diverged" or, where x is a key, "3 runs per point, 2 of 12
-  /// diverged"; "" if no point is of several runs and none diverged.
+  /// diverged"; "" if no point is of several runs and none diverged. Behind it stands what is
+  /// unfinished: "3 runs; left out: 1 interrupted", or "unfinished: 1 running".
   std::string runs_text() const;
   /// Whether all runs between two neighbouring points have diverged, so that no line may join them.
   bool is_hole(double from, double to) const;
@@ -65,8 +70,9 @@ struct Picture {
 };
 
 /// Makes pictures and curves, laid out as laid_out() says, in the order of the keys that name them:
-/// the first varies slowest. Curves that are equal everywhere become one. Unfinished runs
-/// contribute the epochs that they have, and nothing where a run is one point. With
+/// the first varies slowest. Curves that are equal everywhere become one. Means are over runs that
+/// are done or diverged. Where a line has none of these, it has the epochs that all its unfinished
+/// runs have, but nothing where a run is one point. With
 /// PlotSpec::hardware the runs must have been modelled; published curves, which have no such hours,
 /// are left out. Throws Error{Experiment} with all problems: keys or metrics that no run has,
 /// published columns that do not exist, values that a logarithmic axis does not have; and

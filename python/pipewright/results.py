@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -58,18 +59,29 @@ class Run:
     record: Row = field(repr=False)
     varied: Row = field(repr=False)
     """Label and dotted keys that the sweep varies, with this run's values."""
+    point: int = 0
+    """Its number in the sweep's file, from 1; 0: not known."""
 
     @staticmethod
     def read(folder: Path) -> Run:
         point = _json(folder / "point.json")
         varied = point.get("varied", {})
         label = {"label": point["label"]} if "label" in point else {}
-        return Run(folder, _json(folder / "run.json"), {**label, **(varied if isinstance(varied, Mapping) else {})})
+        record = _json(folder / "run.json")
+        killed = point.get("error") if record.get("state", "running") == "running" else None
+        record = {"state": "missing", **record, **({"state": "failed", "error": killed} if killed else {})}
+        number = point.get("point")
+        return Run(
+            folder,
+            record,
+            {**label, **(varied if isinstance(varied, Mapping) else {})},
+            number if isinstance(number, int) else 0,
+        )
 
     def rows(self, table: str) -> Iterator[Row]:
-        """Rows of one of the run's CSV files, with the run's folder and settings before its own columns."""
+        """Rows of one of the run's CSV files, with the run's folder, state and settings before its own columns."""
         for row in _rows_of(self.folder / f"{table}.csv"):
-            yield {"run": self.folder.name, **self.varied, **row}
+            yield {"run": self.folder.name, "state": self.record["state"], **self.varied, **row}
 
     def summary(self) -> Row:
         """State, settings, and the metrics of the last epoch."""
@@ -94,7 +106,7 @@ class Results:
     def __repr__(self) -> str:
         states: dict[str, int] = {}
         for run in self.list:
-            state = str(run.record.get("state", "missing"))
+            state = str(run.record["state"])
             states[state] = states.get(state, 0) + 1
         return f"<{len(self.list)} run(s) in {self.folder}: {', '.join(f'{n} {s}' for s, n in states.items())}>"
 
@@ -144,4 +156,5 @@ def load(folder: str | os.PathLike[str]) -> Results:
     if not (path / MARKER).is_file():
         raise FileNotFoundError(f"{path} is no folder of a run or of a sweep")
     inner = sorted(each for each in path.iterdir() if (each / MARKER).is_file() and (each / "point.json").is_file())
-    return Results(path, [Run.read(each) for each in inner])
+    runs = [Run.read(each) for each in inner]
+    return Results(path, sorted(runs, key=lambda run: run.point or math.inf))

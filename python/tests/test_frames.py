@@ -12,6 +12,7 @@ def test_a_frame_is_the_file_with_the_run_before_it(experiment, table):
     results = pw.run(experiment | {"probes": [{"name": "weight_gap", "every": 2}]}, out="out")
     frame = getattr(results, table)
     assert set(frame.pop("run")) == {"out"}
+    assert set(frame.pop("state")) == {"done"}
     pandas.testing.assert_frame_equal(frame, pandas.read_csv(f"out/{table}.csv"), check_dtype=False)
     assert len(frame) > 0
 

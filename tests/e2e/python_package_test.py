@@ -38,7 +38,7 @@ class PythonPackage(harness.EndToEnd):
                 rows = results.rows(table)
                 self.assertEqual(len(rows), len(written))
                 for row, texts in zip(rows, written):
-                    self.assertEqual(row.pop("run"), "out")
+                    self.assertEqual((row.pop("run"), row.pop("state")), ("out", "done"))
                     self.assertEqual(list(row), list(texts))
                     for name, text in texts.items():
                         self.assertEqual(text, "" if row[name] is None else text)

@@ -12,6 +12,7 @@
 #include "core/experiment/identity.h"
 #include "core/experiment/reading.h"
 #include "core/records/run_folder.h"
+#include "core/records/run_record.h"
 #include "core/system/terminal.h"
 #include "core/training/resume.h"
 #include "tools/command.h"
@@ -106,8 +107,18 @@ void compare_settings(const Side& a, const Side& b, Answer& answer) {
       "settings are the same");
 }
 
+/// Says how far a run has come that has not ended, so that nobody takes a part for the whole.
+void tell_unfinished(const char* which, const fs::path& folder, Answer& answer) {
+  const std::string state = read_outcome(folder).state;
+  if (state == "done") return;
+  print("state       %s is %s: what it has measured so far is compared\n", which, state.c_str());
+  answer.parts.push_back(concat("the ", std::string_view(which), " is not done but ", state));
+}
+
 void compare_results(const Side& a, const Side& b, Answer& answer) {
   if (!a.folder || !b.folder) return;
+  tell_unfinished("first", *a.folder, answer);
+  tell_unfinished("second", *b.folder, answer);
   if (const auto losses = loss_difference(*a.folder, *b.folder)) {
     print("%s", loss_difference_text(*losses).c_str());
     answer.parts.push_back(losses_in_short(*losses));

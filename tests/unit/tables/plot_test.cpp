@@ -171,3 +171,30 @@ TEST_F(Plots, NoTextIsCodeOfGnuplotOrTheEndOfATextOfXml) {
 
 }  // namespace
 }  // namespace pipewright
+/// A run that was interrupted must not move the mean of an epoch that others have, too.
+TEST_F(Plots, UnfinishedRunsAreInNoMeanAndDrawnAloneWithTheirState) {
+  const auto in_state = [&](const char* folder, const char* label, const char* state,
+                            const std::vector<std::string>& values) {
+    RunRecord record = vgg(folder, label, 2, values);
+    record.state = state;
+    return record;
+  };
+  const auto pictures = make_pictures(
+      spec("{}"),
+      {vgg("a", "PD", 2, {"0.5", "0.7"}), in_state("b", "PD", "interrupted", {"0.1"}),
+       in_state("c", "PD", "failed", {"0.2", "0.2"}),
+       in_state("d", "ST", "running", {"0.1", "0.3"}), in_state("e", "ST", "interrupted", {"0.3"}),
+       in_state("f", "XP", "missing", {})});
+  const auto& curves = pictures.at(0).curves;
+  ASSERT_EQ(curves.size(), 2u);
+  ASSERT_EQ(curves[0].points.size(), 2u);
+  EXPECT_DOUBLE_EQ(curves[0].points[0].mean, 50);
+  EXPECT_EQ(curves[0].points[0].runs, 1);
+  ASSERT_EQ(curves[1].points.size(), 1u) << "the epoch that both have";
+  EXPECT_DOUBLE_EQ(curves[1].points[0].mean, 20);
+  const std::string script = gnuplot_script(pictures[0], PictureFormat::Svg, "x.svg");
+  for (const char* part : {"\"PD\"", "(left out: 1 failed, 1 interrupted)", "\"ST\"",
+                           "(unfinished: 1 interrupted, 1 running)"})
+    EXPECT_NE(script.find(part), std::string::npos) << part << "\n" << script;
+}
+

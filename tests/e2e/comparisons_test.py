@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparisons of runs: none mixes in what is unfinished, and rows have the file's order wherever they stand."""
+
+import csv
+import json
+import re
+import sys
+import xml.etree.ElementTree
+
+import harness
+import skips
+from harness import MLP, SOURCE_DIR, changed
+
+sys.path.insert(0, str(SOURCE_DIR / "python"))
+
+import pipewright as pw
+
+# Neither the names of folders nor the alphabet nor the size of numbers gives this order.
+GRID = {"scheme.name": ["pipedream", "gpipe"], "pipeline.stages": [4, 2], "train.seed": [1, 2]}
+SWEEP = changed(MLP, {"train.epochs": 2, "sweep": {"grid": GRID}})
+IN_ORDER = [["pipedream", 4], ["pipedream", 2], ["gpipe", 4], ["gpipe", 2]]
+
+
+class Comparisons(harness.EndToEnd):
+    def sweep(self, experiment):
+        self.write("s.yaml", experiment)
+        return self.pipewright("sweep", "s.yaml", "--out", "sw", "--jobs", "2")
+
+    def run_of(self, **varied):
+        for point in sorted((self.folder / "sw").glob("*/point.json")):
+            if json.loads(point.read_text())["varied"].items() >= varied.items():
+                return point.parent
+        self.fail(f"no run of {varied}")
+
+    def interrupt(self, folder):
+        """Makes of a finished run what Ctrl-C leaves, with an epoch that no mean may contain."""
+        record = json.loads((folder / "run.json").read_text())
+        (folder / "run.json").write_text(json.dumps(record | {"state": "interrupted"}))
+        header, first = (folder / "epochs.csv").read_text().splitlines()[:2]
+        values = first.split(",")
+        values[header.split(",").index("test_accuracy")] = "0.9875"
+        (folder / "epochs.csv").write_text(f"{header}\n{','.join(values)}\n")
+
+    def test_unfinished_runs_are_in_no_mean_and_marked_wherever_they_stand(self):
+        one_size = changed(SWEEP, {"sweep": {"grid": {"scheme.name": ["pipedream", "gpipe"], "train.seed": [1, 2]}}})
+        self.sweep(one_size)
+        cut, whole = (self.run_of(**{"scheme.name": "pipedream", "train.seed": seed}) for seed in (2, 1))
+        self.interrupt(cut)
+        with self.subTest("table"):
+            table = self.pipewright("table", "s.yaml", "--out", "sw").out
+            self.assertRegex(table, r"\| pipedream +\| +\d+\.\d\d \(1\), 1 interrupted \|")
+        for how in ("s.yaml", "sw"):
+            with self.subTest("report", how=how):
+                flags = ("--out", "sw") if how == "s.yaml" else ()
+                self.pipewright("report", how, *flags, "-o", "page.html")
+                page = (self.folder / "page.html").read_text()
+                self.assertEqual(page.count("(left out: 1 interrupted)"), 2, "curves of accuracy and of loss")
+                self.assertNotIn("98.75", page)
+        with self.subTest("compare"):
+            said = self.pipewright("compare", whole, cut).out
+            self.assertIn("second is interrupted", said)
+            self.assertIn("the second is not done but interrupted", said)
+        with self.subTest("export"):
+            self.pipewright("export", "sw", "-o", "all.csv")
+            with open(self.folder / "all.csv", newline="") as file:
+                states = {(row["run"], row["state"]) for row in csv.DictReader(file)}
+            self.assertEqual(sorted(state for _, state in states), ["done"] * 3 + ["interrupted"])
+            self.assertIn((cut.name, "interrupted"), states)
+            said = self.pipewright("export", "sw", "-o", "logs", "--format", "tensorboard").err
+            self.assertIn(f"{cut.name} is interrupted", said)
+        with self.subTest("Python"):
+            results = pw.load(self.folder / "sw")
+            for name in ("runs", "epochs", "steps"):
+                states = {(row["run"], row["state"]) for row in results.rows(name)}
+                self.assertEqual(sorted(state for _, state in states), ["done"] * 3 + ["interrupted"], name)
+        if not skips.has("gnuplot"):
+            return skips.left_out("the picture of an unfinished run", "gnuplot")
+        with self.subTest("plot"):
+            self.pipewright("plot", "s.yaml", "--out", "sw")
+            drawing = xml.etree.ElementTree.parse(self.folder / "sw/plots/test_accuracy.svg").getroot()
+            self.assertIn("left out: 1 interrupted", " ".join(drawing.itertext()))
+
+
+if __name__ == "__main__":
+    harness.main()

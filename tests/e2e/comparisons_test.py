@@ -80,6 +80,12 @@ class Comparisons(harness.EndToEnd):
             drawing = xml.etree.ElementTree.parse(self.folder / "sw/plots/test_accuracy.svg").getroot()
             self.assertIn("left out: 1 interrupted", " ".join(drawing.itertext()))
 
+    def test_a_sweep_prints_its_table_without_a_section_too(self):
+        printed = self.sweep(SWEEP).out
+        table = self.pipewright("table", "s.yaml", "--out", "sw").out
+        self.assertEqual(printed[: len(table)], table)
+        self.assertRegex(table, r"\| scheme.name +\| +stages 4 \| +stages 2 \|")
+
 
 if __name__ == "__main__":
     harness.main()

@@ -104,12 +104,8 @@ void collect(const Sweep& sweep, const SweepResult& result) {
     throw Error(ErrorKind::Interrupted,
                 concat("interrupted with ", done, " of ", counted(sweep.runs.size(), "run"),
                        " done; the same command with --resume goes on"));
-  const bool shows =
-      sweep.document.find("table") != nullptr || sweep.document.find("claims") != nullptr;
-  if (shows) {
-    use_rows({.results = sweep.rows, .keep = {}}, sweep.document, records);
-    print_results(sweep.document, records);
-  }
+  use_rows({.results = sweep.rows, .keep = {}}, sweep.document, records);
+  print_results(sweep.document, records);
   print_error("%zu of %s done, see %s\n", done, counted(sweep.runs.size(), "run").c_str(),
               (sweep.settings.out / "results.sqlite").c_str());
   tell_leftovers(sweep.given, sweep.document, sweep.settings.out, records);
@@ -195,7 +191,7 @@ int run_sweep(const std::vector<std::string>& arguments) {
       "All points are checked before the first one starts. A run that fails does not stop the "
       "others: "
       "the command then ends with exit code 7 and a line for each of them. At the end the folder "
-      "has results.sqlite, and the `table` of the file is printed. Ctrl-C ends the runs under way; "
+      "has results.sqlite, and what `table` shows is printed. Ctrl-C ends the runs under way; "
       "--resume goes on with them at their last checkpoints.\n\n"
       "With --slurm the runs become a job array, whose script and logs are in the folder's slurm/. "
       "`sweep FILE --resume` later says what is done, running, pending, failed and missing, makes "

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "core/base/text.h"
 #include "core/config/json.h"
@@ -111,6 +113,7 @@ void read_point(RunRecord& run) {
   const Value point = load_json(run.folder / kPointFile);
   if (const std::string label = text_at(point, "label"); !label.empty()) run.label = label;
   if (const Value* varied = point.find("varied")) run.varied = *varied;
+  run.point = integer_of(point, "point");
 }
 
 }  // namespace
@@ -163,9 +166,16 @@ bool is_run_folder(const fs::directory_entry& entry) {
          (is_there(entry.path() / kRunFile) || is_there(entry.path() / kPointFile));
 }
 
-void write_point(const fs::path& folder, const std::string& label, const Value& varied,
+void sort_as_in_file(std::vector<RunRecord>& runs) {
+  std::ranges::sort(runs, {}, [](const RunRecord& run) {
+    return std::pair(run.point > 0 ? run.point : std::numeric_limits<int>::max(), run.folder);
+  });
+}
+
+void write_point(const fs::path& folder, int number, const std::string& label, const Value& varied,
                  const std::string& error) {
   Value point = Value::mapping();
+  point.at_or_add("point") = Value::of(number);
   point.at_or_add("label") = Value::of(label);
   point.at_or_add("varied") = varied;
   if (!error.empty()) point.at_or_add("error") = Value::of(error);

@@ -38,6 +38,7 @@ RunOutcome read_outcome(const std::filesystem::path& folder);
 /// The outcome and numbers of one run.
 struct RunRecord : RunOutcome {
   std::filesystem::path folder;
+  int point = 0;      ///< its number in the sweep's file, from 1; 0: not known
   std::string label;  ///< label of its point of the sweep, or the folder's name
   Value varied;       ///< mapping of dotted key → value
   RunConfig config;   ///< resolved experiment, if known
@@ -71,11 +72,15 @@ RunRecord read_run(const std::filesystem::path& folder);
 /// not one.
 bool is_run_folder(const std::filesystem::directory_entry& entry);
 
-/// Writes point.json, the sweep's knowledge of a run, to the run's folder. `error` is set if the
-/// run's process ended without recording it (killed, or never started); a later state "done"
-/// overrides it.
-void write_point(const std::filesystem::path& folder, const std::string& label, const Value& varied,
-                 const std::string& error = {});
+/// Orders the runs of a folder as the sweep's file has them, and those without a number behind, by
+/// the names of their folders.
+void sort_as_in_file(std::vector<RunRecord>& runs);
+
+/// Writes point.json, the sweep's knowledge of a run, to the run's folder. `number` is that of the
+/// point in the file, from 1. `error` is set if the run's process ended without recording it
+/// (killed, or never started); a later state "done" overrides it.
+void write_point(const std::filesystem::path& folder, int number, const std::string& label,
+                 const Value& varied, const std::string& error = {});
 
 /// The value of a metric at the "last" or "best" epoch that has one, as better_values() says; a
 /// metric that is not judged has no best, so its last is taken. NaN: no epoch has one.

@@ -59,8 +59,11 @@ KeysOfLabels keys_that_differ(const std::vector<SweepPoint>& points) {
   return keys;
 }
 
-PlannedRun found_run(const SweepPoint& point, fs::path folder) {
-  return {.label = point.label, .varied = varied_of(point), .folder = std::move(folder)};
+PlannedRun found_run(const SweepPoint& point, std::size_t index, fs::path folder) {
+  return {.point = static_cast<int>(index) + 1,
+          .label = point.label,
+          .varied = varied_of(point),
+          .folder = std::move(folder)};
 }
 
 void add_experiment(PlannedRun& run, PointExperiment experiment) {
@@ -87,6 +90,7 @@ RunConfig recorded_config(const PlannedRun& run, const RunRecord& record) {
 
 RunRecord record_of(const PlannedRun& run) {
   RunRecord record = read_numbers(run.folder);
+  record.point = run.point;
   record.label = run.label;
   record.varied = run.varied;
   record.config = recorded_config(run, record);
@@ -146,7 +150,7 @@ std::vector<PlannedRun> plan_sweep(const Value& document, const fs::path& out) {
   PointReader reader;
   for (std::size_t i = 0; i < points.size(); ++i) {
     try {
-      PlannedRun& run = runs.emplace_back(found_run(points[i], out / points[i].folder()));
+      PlannedRun& run = runs.emplace_back(found_run(points[i], i, out / points[i].folder()));
       add_experiment(run, reader.read(points[i].document));
       run.title = titles[i];
     } catch (const Error& error) {
@@ -160,7 +164,7 @@ std::vector<PlannedRun> plan_sweep(const Value& document, const fs::path& out) {
 
 fs::path write_run_inputs(const PlannedRun& run, bool overwrite) {
   const FolderLock lock = claim(RunFolder(run.folder), {.overwrite = overwrite});
-  write_point(run.folder, run.label, run.varied);
+  write_point(run.folder, run.point, run.label, run.varied);
   const fs::path given = run.folder / kGivenFile;
   write_file(given, to_yaml(run.resolved.whole()));
   return given;
@@ -173,8 +177,8 @@ std::vector<RunRecord> records_of(const std::vector<PlannedRun>& runs) {
   return records;
 }
 
-void write_point(const fs::path& folder, const SweepPoint& point) {
-  write_point(folder, point.label, varied_of(point));
+void write_point(const fs::path& folder, const SweepPoint& point, int number) {
+  write_point(folder, number, point.label, varied_of(point));
 }
 
 std::vector<RunRecord> sweep_records(const Value& document, const fs::path& out) {
@@ -184,7 +188,7 @@ std::vector<RunRecord> sweep_records(const Value& document, const fs::path& out)
   for (const SweepPoint& point : expand_sweep(document)) {
     const fs::path folder = out / point.folder();
     const bool itself = alone && !fs::exists(folder) && fs::exists(out / "run.json");
-    PlannedRun run = found_run(point, itself ? out : folder);
+    PlannedRun run = found_run(point, records.size(), itself ? out : folder);
     std::optional<Error> problem;
     try {
       add_experiment(run, reader.read(point.document));

@@ -12,6 +12,7 @@
 namespace pipewright {
 
 struct PlannedRun {
+  int point = 0;  ///< its number in the file, from 1
   std::string label;
   std::string title;  ///< unique: the label and what distinguishes the run from others of it
   Value varied;
@@ -35,7 +36,7 @@ std::filesystem::path write_run_inputs(const PlannedRun& run, bool overwrite);
 
 /// Writes point.json (label and varied keys, for results.sqlite) for a run that its sweep has not
 /// started. Throws Error{Data}.
-void write_point(const std::filesystem::path& folder, const SweepPoint& point);
+void write_point(const std::filesystem::path& folder, const SweepPoint& point, int number);
 
 /// Records of the planned runs from their folders so far, in order; the state is "missing" if there
 /// is nothing. Configuration and digest are the planned ones, unless the folder says that the run

@@ -163,7 +163,7 @@ class SweepExecution {
     if (state == "running" || state == "missing") {
       try {
         const FolderLock lock(run.folder);
-        write_point(run.folder, run.label, run.varied, failed.reason());
+        write_point(run.folder, run.point, run.label, run.varied, failed.reason());
       } catch (const Error&) {
         // The disk may be why the run failed. The list of failures reports it in any case.
       }

@@ -86,6 +86,26 @@ class Comparisons(harness.EndToEnd):
         self.assertEqual(printed[: len(table)], table)
         self.assertRegex(table, r"\| scheme.name +\| +stages 4 \| +stages 2 \|")
 
+    def test_rows_have_the_order_of_the_file_wherever_they_stand(self):
+        self.sweep(SWEEP)
+        keys = ("scheme.name", "pipeline.stages")
+        for how, flags in (("s.yaml", ("--out", "sw")), ("sw", ())):
+            with self.subTest("report", how=how):
+                self.pipewright("report", how, *flags, "-o", "page.html")
+                page = (self.folder / "page.html").read_text()
+                results = page[page.index('id="results"') :]
+                self.assertLess(results.index("pipedream"), results.index("gpipe"))
+                heads = re.findall(r"stages [24]", results[: results.index("</table>")])
+                self.assertEqual(list(dict.fromkeys(heads)), ["stages 4", "stages 2"])
+            with self.subTest("export", how=how):
+                self.pipewright("export", how, *flags, "-o", "all.csv")
+                with open(self.folder / "all.csv", newline="") as file:
+                    rows = dict.fromkeys(tuple(row[key] for key in keys) for row in csv.DictReader(file))
+                self.assertEqual([[scheme, int(stages)] for scheme, stages in rows], IN_ORDER)
+        with self.subTest("Python"):
+            rows = pw.load(self.folder / "sw").rows("runs")
+            self.assertEqual([[row[key] for key in keys] for row in rows[::2]], IN_ORDER)
+
 
 if __name__ == "__main__":
     harness.main()

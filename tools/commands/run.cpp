@@ -242,7 +242,7 @@ int run_run(const std::vector<std::string>& arguments) {
       throw told(error);
     }
   }
-  if (one.point) write_point(out, one.point->point);
+  if (one.point) write_point(out, one.point->point, static_cast<int>(one.point->number));
   if (!choices.quiet) print_error("%s: done, see %s\n", experiment.name.c_str(), out.c_str());
   return 0;
 }

@@ -95,7 +95,7 @@ std::vector<RunRecord> runs_of_folder(const fs::path& folder) {
     throw Error(ErrorKind::Data,
                 "holds no runs; expected the folder of a run or of a sweep, such as runs/<name>",
                 folder.string());
-  std::ranges::sort(runs, {}, &RunRecord::folder);
+  sort_as_in_file(runs);
   return runs;
 }
 

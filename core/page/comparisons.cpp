@@ -54,6 +54,11 @@ bool is_same_axis(const std::string& row, const std::string& axis) {
   return row == axis || (axis == "workers" && counts_workers);
 }
 
+/// Whether a curve has more than one place, so that it says something about the axis alone.
+bool varies(const Curve& curve) {
+  return curve.points.size() + curve.diverged.size() > 1;
+}
+
 double total_seconds(const RunRecord& run) {
   const auto column = std::ranges::find(run.columns, "seconds");
   if (column == run.columns.end()) return kNoNumber;
@@ -61,6 +66,12 @@ double total_seconds(const RunRecord& run) {
   for (const std::vector<double>& epoch : run.epochs)
     sum += epoch.at(static_cast<std::size_t>(column - run.columns.begin()));
   return sum;
+}
+
+/// Whether the seconds of a run are those of a pipeline at work. In a serial execution one thread
+/// plays all workers, so that its seconds say nothing of a scheme.
+bool is_timed(const RunRecord& run) {
+  return key_text(run, "pipeline.execution") != "serial" || key_text(run, "workers") == "1";
 }
 
 /// Cells with the metric and the seconds that their runs trained.
@@ -106,6 +117,7 @@ std::vector<Chart> charts_against(const TableSpec& spec, const Table& table,
       if (!is_same_axis(column.name, key)) plot.lines.push_back(column);
     if (plot.lines.empty()) plot.lines.push_back({concat("=", spec.metric.name), {}});
     for (const Picture& picture : make_pictures(plot, runs)) {
+      if (std::ranges::none_of(picture.curves, varies)) continue;
       Chart chart = chart_of(picture);
       chart.title = concat(spec.metric.name, " against ", key);
       add_note(chart, mixing_note(plot, runs));
@@ -122,6 +134,7 @@ std::optional<ReportFront> front_of(const TableSpec& spec, const Table& table,
     return std::nullopt;
   ReportFront front{.time = "training where it ran", .unit = "s", .rows = {}};
   if (spec.hardware.empty()) {
+    if (!std::ranges::all_of(runs, is_timed)) return std::nullopt;
     front.rows = measured_rows(table, runs);
   } else {
     front = {.time = concat("training as modelled on ", spec.hardware.stem().string()),

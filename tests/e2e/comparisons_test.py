@@ -106,6 +106,16 @@ class Comparisons(harness.EndToEnd):
             rows = pw.load(self.folder / "sw").rows("runs")
             self.assertEqual([[row[key] for key in keys] for row in rows[::2]], IN_ORDER)
 
+    def test_seconds_of_a_serial_execution_are_in_no_chart(self):
+        points = [{"label": label, "scheme": {"name": name}} for label, name in (("A", "gpipe"), ("B", "pipedream"))]
+        self.write("s.yaml", changed(MLP, {"train.epochs": 1, "sweep": {"points": points}}))
+        for execution, there in (("serial", False), ("threads", True)):
+            flags = ("--out", execution, "--set", f"pipeline.execution={execution}")
+            self.pipewright("sweep", "s.yaml", *flags)
+            self.pipewright("report", "s.yaml", *flags, "-o", "page.html")
+            page = (self.folder / "page.html").read_text()
+            self.assertEqual('id="front"' in page, there, execution)
+
 
 if __name__ == "__main__":
     harness.main()

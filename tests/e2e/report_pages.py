@@ -114,6 +114,7 @@ def experiment(labels=("PipeDream", "GPipe"), seeds=(1, 2, 3)):
             "loader.limit_test": 160,
             "train.epochs": 3,
             "output.trace": True,
+            "pipeline.execution": "threads",
             "probes": [{"name": "weight_gap", "every": 4}],
             "sweep": {"points": points, "grid": {"train.seed": list(seeds)}},
             "table": {"rows": "label", "columns": "pipeline.stages", "metric": "test_accuracy"},

@@ -19,7 +19,7 @@ RunRecord trained(const std::string& label, int stages, double accuracy, double 
   run.varied.at_or_add("label") = Value::of(label);
   run.varied.at_or_add("pipeline.stages") = Value::of(stages);
   run.config = parse_yaml(concat("{scheme: {name: gpipe}, pipeline: {stages: ", stages,
-                                 ", replicas: 1, placement: []}}"),
+                                 ", replicas: 1, placement: [], execution: threads}}"),
                           "x.yaml");
   run.columns = {"epoch", "test_accuracy", "seconds"};
   run.epochs = {{0, 0.1, seconds / 2}, {1, accuracy, seconds / 2}};
@@ -44,6 +44,26 @@ TEST(Comparisons, TheFrontIsWhatNoOtherBeatsInBoth) {
   EXPECT_EQ(efficient, (std::vector<std::string>{"fast and fair", "slow and good"}));
   EXPECT_EQ(front->rows[0].time, 4) << "of both epochs together";
   EXPECT_EQ(front->unit, "s");
+}
+
+/// One thread that plays all workers takes as long as their work together, whatever the scheme.
+TEST(Comparisons, SecondsInWhichOneThreadPlayedAllWorkersHaveNoFront) {
+  std::vector<RunRecord> runs{trained("a", 2, 0.9, 10), trained("b", 2, 0.8, 5)};
+  const TableSpec spec = labelled_spec();
+  ASSERT_TRUE(front_of(spec, make_table(spec, runs), runs));
+  runs[1].config = parse_yaml(
+      "{pipeline: {stages: 2, replicas: 1, placement: [], execution: serial}}", "x.yaml");
+  EXPECT_FALSE(front_of(spec, make_table(spec, runs), runs));
+  runs[1].config = parse_yaml(
+      "{pipeline: {stages: 1, replicas: 1, placement: [], execution: serial}}", "x.yaml");
+  EXPECT_TRUE(front_of(spec, make_table(spec, runs), runs)) << "one worker is one thread";
+}
+
+/// Schemes that have one value each of a setting differ in more than it.
+TEST(Comparisons, ASettingOfWhichEachLineHasOneValueHasNoChart) {
+  const std::vector<RunRecord> runs{trained("a", 2, 0.9, 1), trained("b", 4, 0.8, 1)};
+  const TableSpec spec = labelled_spec();
+  EXPECT_TRUE(charts_against(spec, make_table(spec, runs), runs).empty());
 }
 
 TEST(Comparisons, OneCellHasNoFront) {

@@ -37,14 +37,33 @@ std::string pixel_text(double pixels) {
   return number_text(std::round(pixels * 10) / 10);
 }
 
+/// A look for a series that has none yet. `taken`: those of the chart.
+std::size_t SeriesLooks::new_look(const std::string& series, const std::set<std::size_t>& taken) {
+  const auto parts_of = [](const std::string& text) {
+    std::set<std::string> parts;
+    for (const std::string& part : split(text, ',')) parts.insert(std::string(trimmed(part)));
+    return parts;
+  };
+  const std::set<std::string> parts = parts_of(series);
+  for (const auto& [known, look] : known_)
+    if (known.second == 1 && !taken.contains(look) &&
+        std::ranges::includes(parts_of(known.first), parts))
+      return look;
+  return looks_++;
+}
+
 void SeriesLooks::give(Chart& chart) {
   std::map<std::string, std::size_t> lines;  // of each series
+  std::set<std::size_t> taken;
   for (ChartLine& line : chart.lines) {
     if (line.series.empty()) continue;
     std::size_t& count = lines[line.series];
     if (line.kind != ChartLine::Kind::Published) ++count;
-    line.look = known_.try_emplace({line.series, std::max<std::size_t>(count, 1)}, known_.size())
-                    .first->second;
+    const std::pair key(line.series, std::max<std::size_t>(count, 1));
+    if (!known_.contains(key))
+      known_[key] = key.second == 1 ? new_look(line.series, taken) : looks_++;
+    line.look = known_[key];
+    taken.insert(line.look);
   }
 }
 

@@ -2,7 +2,9 @@
 /// How lines of a chart are told apart: by colour, and without it by dashes and markers.
 #pragma once
 
+#include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -13,7 +15,8 @@ namespace pipewright {
 inline constexpr std::size_t kLineColors = 8;  ///< classes c0 … c7 of the page's style
 
 /// Gives each series a look of its own, in the order in which they come, so that a scheme has one
-/// colour in all charts of a page.
+/// colour in all charts of a page. A series that names less than one before it, as "gpipe" does
+/// beside "lr 0.1, gpipe", looks like that.
 class SeriesLooks {
  public:
   /// Gives the lines of the chart that have a series its look, and a further line of the same
@@ -21,6 +24,9 @@ class SeriesLooks {
   void give(Chart& chart);
 
  private:
+  std::size_t new_look(const std::string& series, const std::set<std::size_t>& taken);
+
+  std::size_t looks_ = 0;
   std::map<std::pair<std::string, std::size_t>, std::size_t> known_;  ///< series, which of it
 };
 

@@ -24,7 +24,7 @@ namespace pipewright {
 /// The schedule of one or more runs.
 struct ReportSchedule {
   std::string title;    ///< "pipedream, 4 stages"
-  std::string series;   ///< "pipedream": what has one colour for all numbers of stages
+  std::string series;   ///< "pipedream", or the line that its runs are in curves: has one colour
   std::string why_not;  ///< it cannot be drawn; "": it can
   std::string command;  ///< that draws it again
   std::optional<ProvedSchedule> proved;  ///< none if it cannot be drawn

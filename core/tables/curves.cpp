@@ -206,6 +206,7 @@ void add_curves(Picture& picture, const Lines& group, const PlotSpec& spec,
       Curve curve = curve_of(each, spec.interval, hours);
       if (numbers && !in_hours) curve.published = published_points(line, *spec.published, *numbers);
       curve.keyed = picture.x.keyed;
+      curve.series = curve.name;
       picture.curves.push_back(std::move(curve));
     }
   }
@@ -240,14 +241,13 @@ void join_equal(std::vector<Curve>& curves) {
   curves = std::move(joined);
 }
 
-/// Gives each name of a curve its colour, the same in all pictures.
+/// Gives each series its colour, the same in all pictures. Curves that became one have one, so that
+/// few colours are used up.
 void color(std::vector<Picture>& pictures) {
   std::map<std::string, std::size_t> colors;
   for (Picture& picture : pictures)
-    for (Curve& curve : picture.curves) {
-      curve.series = curve.name;
-      curve.color = colors.try_emplace(curve.name, colors.size()).first->second;
-    }
+    for (Curve& curve : picture.curves)
+      curve.color = colors.try_emplace(curve.series, colors.size()).first->second;
 }
 
 /// The keys of lines, without the stages of probes' values.
@@ -377,8 +377,8 @@ std::vector<Picture> make_pictures(const PlotSpec& given, const std::vector<RunR
     pictures.push_back(std::move(picture));
   }
   problems.throw_if_any();
-  color(pictures);
   for (Picture& picture : pictures) join_equal(picture.curves);
+  color(pictures);
   return pictures;
 }
 

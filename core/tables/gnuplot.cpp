@@ -14,11 +14,11 @@
 namespace pipewright {
 namespace {
 
-/// Colour of curve i and of its published points; after twelve colours they repeat.
+constexpr std::array kColors{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00",
+                             "#000000", "#7f3c8d", "#8c564b", "#80ba5a", "#a5aa99", "#e73f74"};
+
+/// Colour of curve i and of its published points; after twelve they repeat, with other dashes.
 std::string color_of(std::size_t i) {
-  static constexpr std::array kColors{"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                      "#56b4e9", "#e69f00", "#000000", "#7f3c8d",
-                                      "#8c564b", "#80ba5a", "#a5aa99", "#e73f74"};
   return concat("rgb '", kColors[i % kColors.size()], "'");
 }
 
@@ -44,9 +44,14 @@ bool has_interval(const Curve& curve) {
 
 /// Plot style of a curve: a line through a single point would be invisible, and a key has few
 /// values, which a line alone would hide.
-const char* style(const Picture& picture, const std::vector<LinePoint>& points) {
-  if (points.size() == 1) return "points pt 7";
-  return picture.x.keyed ? "linespoints lw 2 pt 7 ps 0.7" : "lines lw 2";
+std::string style(const Picture& picture, const Curve& curve) {
+  constexpr std::array kMarkers{7, 5, 9, 13};
+  const std::size_t round = curve.color / kColors.size();
+  const int marker = kMarkers[round % kMarkers.size()];
+  if (curve.points.size() == 1) return concat("points pt ", marker);
+  const std::string dashes = round == 0 ? "" : concat(" dt ", 3 + round % kMarkers.size());
+  return picture.x.keyed ? concat("linespoints lw 2 pt ", marker, " ps 0.7", dashes)
+                         : "lines lw 2" + dashes;
 }
 
 /// The title of a curve in lines of the legend, which must not be wide: the names of equal curves
@@ -165,7 +170,7 @@ void add_plots(const Picture& picture, std::size_t i, std::vector<std::string>& 
             ? concat(ours, " using 1:2:3:4 with yerrorbars pt 0 lw 1", color, " notitle")
             : concat(ours, " using 1:3:4 with filledcurves", color, " notitle"));
   if (!curve.points.empty())
-    drawn.push_back(concat(ours, " using 1:2 with ", style(picture, curve.points), color, " title ",
+    drawn.push_back(concat(ours, " using 1:2 with ", style(picture, curve), color, " title ",
                            drawn_text(title.front())));
   for (std::size_t line = 1; line < title.size(); ++line)
     drawn.push_back(

@@ -106,6 +106,24 @@ class Comparisons(harness.EndToEnd):
             rows = pw.load(self.folder / "sw").rows("runs")
             self.assertEqual([[row[key] for key in keys] for row in rows[::2]], IN_ORDER)
 
+    def test_a_scheme_has_one_colour_on_the_page_whatever_its_label(self):
+        points = [
+            {"label": "Second", "scheme": {"name": "pipedream"}},
+            {"label": "First", "scheme": {"name": "one_f_one_b"}},
+        ]
+        self.sweep(changed(MLP, {"train.epochs": 2, "pipeline.stages": 4, "sweep": {"points": points}}))
+        self.pipewright("report", "s.yaml", "--out", "sw", "-o", "page.html")
+        page = (self.folder / "page.html").read_text()
+        colours = {}
+        for figure in re.findall(r"<figure class=\"chart\">.*?</figure>", page, re.DOTALL):
+            legend = figure[figure.index('<ul class="legend">') :]
+            for colour, name in re.findall(r'class="mark (c\d)".*?<span>([^<]*)</span>', legend):
+                scheme = "pipedream" if name.startswith(("Second", "pipedream")) else "one_f_one_b"
+                colours.setdefault(scheme, set()).add(colour)
+        self.assertEqual({scheme: len(all) for scheme, all in colours.items()}, {"pipedream": 1, "one_f_one_b": 1})
+        self.assertNotEqual(colours["pipedream"], colours["one_f_one_b"])
+        self.assertGreater(page.count('<figure class="chart">'), 3)
+
     def test_seconds_of_a_serial_execution_are_in_no_chart(self):
         points = [{"label": label, "scheme": {"name": name}} for label, name in (("A", "gpipe"), ("B", "pipedream"))]
         self.write("s.yaml", changed(MLP, {"train.epochs": 1, "sweep": {"points": points}}))

@@ -179,8 +179,8 @@ int run_report(const std::vector<std::string>& arguments) {
   report.version = build_info().version;
   report.commit = build_info().commit;
   add_remarks(report);
-  add_results(source, report);
   report.schedules = schedules_of(report.runs);
+  add_results(source, report);
   add_edges(report);
   if (const fs::path hardware = read_table_spec(source.document).hardware; !hardware.empty())
     report.memory = memory_on(load_hardware(hardware), report);

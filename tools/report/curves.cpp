@@ -2,6 +2,7 @@
 #include "tools/report/curves.h"
 
 #include <algorithm>
+#include <map>
 
 #include "core/base/text.h"
 #include "core/tables/curves.h"
@@ -17,6 +18,20 @@ std::vector<RunRecord> drawn_runs(const PlotSpec& spec, const Report& report) {
   keys.insert(keys.end(), spec.lines.begin(), spec.lines.end());
   keys.insert(keys.end(), spec.pictures.begin(), spec.pictures.end());
   return runs_beside(*report.table, keys, report.runs);
+}
+
+/// Gives schedules the series of the lines that their runs are in, where these tell them apart.
+void name_schedules(const PlotSpec& given, Report& report) {
+  std::vector<TableKey> lines = laid_out(given, report.runs).lines;
+  std::erase_if(lines, [](const TableKey& key) { return key.name == "stage"; });
+  const auto line_of = [&](const ReportSchedule& schedule) {
+    return title_of(report.runs[schedule.runs.front()], lines);
+  };
+  std::map<std::string, std::string> known;  // schedules by lines
+  for (const ReportSchedule& schedule : report.schedules)
+    if (known.try_emplace(line_of(schedule), schedule.series).first->second != schedule.series)
+      return;
+  for (ReportSchedule& schedule : report.schedules) schedule.series = line_of(schedule);
 }
 
 bool have_numbers(const std::vector<RunRecord>& runs) {
@@ -57,6 +72,7 @@ void add_curves(const Value& document, const TableSpec& table, Report& report) {
     spec.pictures = table.columns;
   }
   add_pictures(spec, report);
+  name_schedules(spec, report);
   const auto has_loss = [](const RunRecord& run) {
     return std::ranges::count(run.columns, "train_loss") > 0;
   };

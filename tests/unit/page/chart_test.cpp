@@ -189,6 +189,17 @@ TEST(Charts, OneSeriesHasOneLookInAllChartsOfAPage) {
   EXPECT_NE(charts[0].lines[0].look, charts[0].lines[1].look);
 }
 
+TEST(Charts, ASeriesThatNamesLessLooksLikeOneBeforeIt) {
+  Chart curves{.lines = {{.name = "a", .series = "lr 0.1, gpipe"},
+                         {.name = "b", .series = "lr 0.1, pipedream"}}};
+  Chart against{.lines = {{.name = "a", .series = "pipedream"}, {.name = "b", .series = "gpipe"}}};
+  SeriesLooks looks;
+  looks.give(curves);
+  looks.give(against);
+  EXPECT_EQ(against.lines[0].look, curves.lines[1].look);
+  EXPECT_EQ(against.lines[1].look, curves.lines[0].look);
+}
+
 TEST(Charts, TwoLinesOfOneSeriesDifferInTheirLooks) {
   Chart chart{.lines = {{.name = "x, 1", .series = "x"}, {.name = "x, 2", .series = "x"}}};
   SeriesLooks looks;

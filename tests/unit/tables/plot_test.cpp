@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Learning curves: which runs stand behind a line, and what gnuplot is told.
 #include <cmath>
+#include <set>
 
 #include "core/tables/curves.h"
 #include "core/tables/gnuplot.h"
@@ -126,6 +127,23 @@ TEST_F(Plots, LinesThatAreEqualEverywhereAreOne) {
   EXPECT_NE(pictures[1].curves[1].color, pictures[0].curves[1].color) << "GP is not PD";
 }
 
+/// Lines that became one need one colour; those beyond the last colour differ in their dashes.
+TEST_F(Plots, NoTwoLinesOfAPictureLookAlike) {
+  std::vector<RunRecord> runs;
+  for (int i = 0; i < 26; ++i)
+    runs.push_back(vgg(concat("r", i), concat("L", i), 2, {concat("0.", 10 + i / 2), "0.5"}));
+  const auto few = make_pictures(spec("{}"), {runs.begin(), runs.begin() + 4});
+  EXPECT_EQ(few.at(0).curves.at(1).color, 1u);
+  const auto pictures = make_pictures(spec("{}"), runs);
+  ASSERT_EQ(pictures.at(0).curves.size(), 13u);
+  std::set<std::string> looks;
+  const std::string script = gnuplot_script(pictures[0], PictureFormat::Svg, "x.svg");
+  for (std::size_t at = script.find("with lines "); at != std::string::npos;
+       at = script.find("with lines ", at + 1))
+    looks.insert(script.substr(at, script.find(" title", at) - at));
+  EXPECT_EQ(looks.size(), 13u) << script;
+}
+
 TEST_F(Plots, TheNamesOfManyEqualLinesGoOnBelowInTheLegend) {
   const Picture picture{
       .metric = "m",
@@ -159,18 +177,6 @@ TEST_F(Plots, ALineOfEpochsCountsItsRunsThatDiverged) {
       << "one has no epoch, and counts";
 }
 
-TEST_F(Plots, NoTextIsCodeOfGnuplotOrTheEndOfATextOfXml) {
-  const Picture picture{.title = "]]>`id`\"\x1b",
-                        .metric = "m",
-                        .curves = {{.name = "'90s don''t", .points = {{1, 40, 0, 1}}}}};
-  const std::string script = gnuplot_script(picture, PictureFormat::Svg, "x.svg");
-  for (const char* part : {"set title \"\\135\\135 \\076\\140id\\140\\042\\134x1b\"",
-                           "title \"\\047\\071\\060s don\\047\\047t\""})
-    EXPECT_NE(script.find(part), std::string::npos) << part << "\n" << script;
-}
-
-}  // namespace
-}  // namespace pipewright
 /// A run that was interrupted must not move the mean of an epoch that others have, too.
 TEST_F(Plots, UnfinishedRunsAreInNoMeanAndDrawnAloneWithTheirState) {
   const auto in_state = [&](const char* folder, const char* label, const char* state,
@@ -198,3 +204,15 @@ TEST_F(Plots, UnfinishedRunsAreInNoMeanAndDrawnAloneWithTheirState) {
     EXPECT_NE(script.find(part), std::string::npos) << part << "\n" << script;
 }
 
+TEST_F(Plots, NoTextIsCodeOfGnuplotOrTheEndOfATextOfXml) {
+  const Picture picture{.title = "]]>`id`\"\x1b",
+                        .metric = "m",
+                        .curves = {{.name = "'90s don''t", .points = {{1, 40, 0, 1}}}}};
+  const std::string script = gnuplot_script(picture, PictureFormat::Svg, "x.svg");
+  for (const char* part : {"set title \"\\135\\135 \\076\\140id\\140\\042\\134x1b\"",
+                           "title \"\\047\\071\\060s don\\047\\047t\""})
+    EXPECT_NE(script.find(part), std::string::npos) << part << "\n" << script;
+}
+
+}  // namespace
+}  // namespace pipewright

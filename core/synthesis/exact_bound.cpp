@@ -267,7 +267,6 @@ PaceBound exact_bound(const OrderTask& task, const ExactSettings& settings) {
     if (!least) return largest;
     if (*least > largest.seconds)
       largest = {.seconds = *least,
-                 .worker = first,
                  .why = concat("no order gives worker ", first,
                                " less time for a mini-batch, as a search of all orders showed")};
     if (largest.seconds >= settings.below * (1 - kSumRounding)) return largest;

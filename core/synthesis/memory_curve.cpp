@@ -18,6 +18,7 @@ CurvePoint point_of(const SearchedSchedule& found, int staleness, int live) {
                    .bubble = found.bubble(),
                    .seconds = found.pace.seconds,
                    .bound = found.bound.seconds,
+                   .scope = scope_name(found.bound),
                    .built_in = found.built_in,
                    .built_in_seconds = found.built_in.empty() ? 0 : found.built_in_seconds};
   for (const WorkerReport& worker : found.simulation.workers)
@@ -72,12 +73,12 @@ std::vector<CurvePoint> memory_curve(const PipelineShape& shape, std::span<const
 
 std::string curve_csv(const std::vector<CurvePoint>& curve) {
   std::string text =
-      "staleness,live,peak_bytes,bubble,seconds,bound,gap,built_in,built_in_seconds\n";
+      "staleness,live,peak_bytes,bubble,seconds,bound,gap,built_in,built_in_seconds,scope\n";
   for (const CurvePoint& point : curve)
-    text += concat(point.staleness, ",", point.live, ",", point.peak, ",", point.bubble, ",",
-                   point.seconds, ",", point.bound, ",", gap_of(point.seconds, point.bound), ",",
-                   point.built_in, ",",
-                   point.built_in.empty() ? "" : number_text(point.built_in_seconds), "\n");
+    text += concat(
+        point.staleness, ",", point.live, ",", point.peak, ",", point.bubble, ",", point.seconds,
+        ",", point.bound, ",", gap_of(point.seconds, point.bound), ",", point.built_in, ",",
+        point.built_in.empty() ? "" : number_text(point.built_in_seconds), ",", point.scope, "\n");
   return text;
 }
 

@@ -19,6 +19,7 @@ struct CurvePoint {
   double bubble = 0;      ///< idle part of all workers' time in the steady part
   double seconds = 0;     ///< per mini-batch
   double bound = 0;       ///< s that no schedule within the limits can beat
+  std::string scope;      ///< scope_name() of the bound
   std::string built_in;   ///< the fastest built-in scheme within the limits; "" if there is none
   double built_in_seconds = 0;
 };
@@ -32,7 +33,8 @@ std::vector<CurvePoint> memory_curve(const PipelineShape& shape, std::span<const
                                      SynthesisSettings settings,
                                      const std::function<std::function<bool()>()>& stop = {});
 
-/// A row per point: staleness,live,peak_bytes,bubble,seconds,bound,gap,built_in,built_in_seconds.
+/// A row per point: staleness,live,peak_bytes,bubble,seconds,bound,gap,built_in,built_in_seconds,
+/// scope.
 std::string curve_csv(const std::vector<CurvePoint>& curve);
 /// The same as a table for people.
 std::string curve_text(const std::vector<CurvePoint>& curve);

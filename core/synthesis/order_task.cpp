@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "core/base/as_size.h"
+#include "core/base/text.h"
 
 namespace pipewright {
 namespace {
@@ -21,11 +23,49 @@ std::optional<Part> part_of(ActionKind kind, bool split) {
   return std::nullopt;
 }
 
-double delay(const Hardware& hardware, int from, int to, std::int64_t bytes) {
-  if (from == to) return 0;
-  const LinkSpeed speed = hardware.speed_of(from, to);
-  return speed.latency + static_cast<double>(bytes) / speed.bandwidth;
-}
+/// Collects what the messages of a mini-batch keep busy.
+class Carriers {
+ public:
+  explicit Carriers(const Hardware& hardware) : hardware_(hardware) {}
+
+  /// A message of each micro-batch between two workers.
+  struct Message {
+    double sent = 0;   ///< s for which it keeps the slowest link or bus on its way busy
+    double delay = 0;  ///< s until it is there
+  };
+  Message add(int from, int to, std::int64_t size, int microbatches) {
+    if (from == to) return {};
+    const LinkSpeed speed = hardware_.speed_of(from, to);
+    const auto bytes = static_cast<double>(size);
+    double served = bytes / speed.bandwidth;
+    for (const Bus& bus : hardware_.buses) {
+      if (!bus.carries(from, to)) continue;
+      served = std::max(served, bytes / bus.bandwidth);
+      keep_busy(concat("bus '", bus.name, "'"), microbatches * bytes / bus.bandwidth);
+    }
+    const double sent = served + (speed.latency_occupies ? speed.latency : 0);
+    keep_busy(concat("the link from worker ", from, " to worker ", to), microbatches * sent);
+    if (hardware_.copy_engines > 0)
+      keep_busy(concat("what worker ", from, " sends with"),
+                microbatches * served / hardware_.copy_engines);
+    if (hardware_.receives == Receives::ProgramOrder)
+      keep_busy(concat("the wire into worker ", to), microbatches * sent);
+    return {sent, served + speed.latency};
+  }
+  std::vector<Carrier> all() && { return std::move(all_); }
+
+ private:
+  void keep_busy(const std::string& name, double seconds) {
+    const auto known = std::ranges::find(all_, name, &Carrier::name);
+    if (known == all_.end())
+      all_.push_back({name, seconds});
+    else
+      known->seconds += seconds;
+  }
+
+  const Hardware& hardware_;
+  std::vector<Carrier> all_;
+};
 
 /// Whether the pass computes as in a pipeline that is flushed: with the weights that all passes of
 /// its mini-batch have.
@@ -104,6 +144,7 @@ OrderTask order_task(const PipelineShape& shape, std::span<const StageCost> cost
   task.microbatches = shape.microbatches;
   task.workers = shape.workers_per_replica();
   task.split = split;
+  Carriers carriers(hardware);
   for (int stage = 0; stage < shape.stages; ++stage) {
     const StageCost& cost = costs[as_size(stage)];
     const int worker = shape.worker_of(stage, 0);
@@ -114,18 +155,34 @@ OrderTask order_task(const PipelineShape& shape, std::span<const StageCost> cost
                             seconds(split ? ActionKind::BackwardInput : ActionKind::Backward),
                             split ? seconds(ActionKind::BackwardWeight) : 0});
     task.update.push_back(seconds(ActionKind::Update));
-    task.forward_delay.push_back(stage + 1 == shape.stages
-                                     ? 0
-                                     : delay(hardware, worker, shape.worker_of(stage + 1, 0),
-                                             cost.sent_bytes.value_or(cost.output_bytes)));
-    task.backward_delay.push_back(stage == 0
-                                      ? 0
-                                      : delay(hardware, worker, shape.worker_of(stage - 1, 0),
-                                              cost.sent_gradient_bytes.value_or(cost.input_bytes)));
+    const int next = stage + 1 == shape.stages ? worker : shape.worker_of(stage + 1, 0),
+              before = stage == 0 ? worker : shape.worker_of(stage - 1, 0);
+    const auto forward =
+        carriers.add(worker, next, cost.sent_bytes.value_or(cost.output_bytes), shape.microbatches);
+    const auto backward = carriers.add(
+        worker, before, cost.sent_gradient_bytes.value_or(cost.input_bytes), shape.microbatches);
+    task.forward_delay.push_back(forward.delay);
+    task.forward_sent.push_back(forward.sent);
+    task.backward_delay.push_back(backward.delay);
+    task.backward_sent.push_back(backward.sent);
   }
+  task.carriers = std::move(carriers).all();
   task.held.assign(as_size(shape.stages), 1);
   task.room.assign(as_size(task.workers), kUnlimited);
   return task;
+}
+
+// An order that mixes whole and split backwards is one of this task: the halves of a whole one come
+// one behind the other in its place, and end no later.
+OrderTask least_task(const OrderTask& split, const OrderTask& whole) {
+  OrderTask least = split;
+  for (std::size_t stage = 0; stage < least.seconds.size(); ++stage) {
+    const auto& [forward, input, weight] = split.seconds[stage];
+    const double both = whole.seconds[stage][1];
+    const double gradient = std::min(input, both);
+    least.seconds[stage] = {forward, gradient, std::min(input + weight, both) - gradient};
+  }
+  return least;
 }
 
 bool fits(const OrderTask& task, const Orders& orders) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/cost/cost.h"
@@ -30,6 +31,12 @@ struct Turn {
   bool operator==(const Turn&) const = default;
 };
 
+/// What carries messages, and how long those of a mini-batch keep it busy in any order.
+struct Carrier {
+  std::string name;
+  double seconds = 0;
+};
+
 /// [worker] → its passes, in all mini-batches.
 using Orders = std::vector<std::vector<Turn>>;
 
@@ -49,6 +56,9 @@ struct OrderTask {
   /// [stage] → s until the output of its forward is at the next stage, and the gradient of its
   /// backward at the one before; 0 on the same worker.
   std::vector<double> forward_delay, backward_delay;
+  /// [stage] → s for which the same messages keep the slowest link or bus on their way busy.
+  std::vector<double> forward_sent, backward_sent;
+  std::vector<Carrier> carriers;
   /// [stage] → what a micro-batch takes from the beginning of its forward to the end of its last
   /// backward there; in the unit of `room`.
   std::vector<double> held;
@@ -72,6 +82,11 @@ inline constexpr double kSumRounding = 1e-9;
 /// stage counts 1 and room is unlimited. Jitter is left out.
 OrderTask order_task(const PipelineShape& shape, std::span<const StageCost> costs,
                      const Hardware& hardware, bool split);
+
+/// A task of split backwards that is no slower, whichever of the two kinds each backward is: its
+/// gradient comes as early as in either, and both halves together take no longer. The two are those
+/// of one pipeline.
+OrderTask least_task(const OrderTask& split, const OrderTask& whole);
 
 /// Whether each pass happens once, after those that it needs on its worker, no worker holds more
 /// than it may, and no weights are too stale.

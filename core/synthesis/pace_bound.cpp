@@ -6,8 +6,10 @@
 //  - behind its last forward it can only do the backwards of what it holds, but the last of them
 //    comes no sooner than the last micro-batch has gone to the last stage and back.
 // The windows do not overlap where it cannot hold all micro-batches at once. It also does the
-// forward of micro-batch i + c only when i is no longer held, if it may hold c of them. Where
-// mini-batches may overlap, idle windows do, too, and only the last of these bounds remains. A
+// forward of micro-batch i + c only when i is no longer held, if it may hold c of them. It begins a
+// mini-batch behind the update of the one before, and all micro-batches of that have crossed each
+// link by then, one after the other. Where mini-batches may overlap, idle windows do, too, and only
+// the last two of these bounds remain. Every link and bus is a bound by itself. A
 // worker with several stages may begin a mini-batch at one before it ends the last at another, even
 // where weights are never stale; bounds of idle windows then hold for some schedules only.
 #include "core/synthesis/pace_bound.h"
@@ -48,10 +50,7 @@ double most_seconds(std::vector<Item> items, double room) {
 class WorkerBound {
  public:
   WorkerBound(const OrderTask& task, int worker, bool in_turn)
-      : task_(task),
-        room_(task.room[as_size(worker)]),
-        in_turn_(in_turn),
-        bound_{.worker = worker} {
+      : task_(task), worker_(worker), room_(task.room[as_size(worker)]), in_turn_(in_turn) {
     for (int stage = 0; stage < task.stages(); ++stage)
       if (task.worker_of[as_size(stage)] == worker) stages_.push_back(stage);
   }
@@ -66,7 +65,9 @@ class WorkerBound {
     raise(work(task_.microbatches) + updates() + (apart ? fill + drain : std::max(fill, drain)),
           "computes, and waits while the pipeline fills and drains");
     raise(rounds(drain), round_text());
-    bound_.in_turn = stages_.size() > 1 && bound_.seconds > before;
+    const double in_turn = bound_.seconds;
+    raise_by_update();
+    bound_.in_turn = stages_.size() > 1 && in_turn > before && in_turn == bound_.seconds;
     return bound_;
   }
 
@@ -75,7 +76,7 @@ class WorkerBound {
   void raise(double seconds, const std::string& why) {
     if (!(seconds > bound_.seconds)) return;
     bound_.seconds = seconds;
-    bound_.why = concat("worker ", bound_.worker, " ", why);
+    bound_.why = concat("worker ", worker_, " ", why);
   }
 
   /// How many micro-batches its first stage may hold at once.
@@ -145,23 +146,32 @@ class WorkerBound {
   }
 
   /// Of the worker's first stage, whose passes of one micro-batch are the farthest apart: the
-  /// forward of micro-batch i + c comes behind the last backward of i, if it may hold c of them,
-  /// and mini-batch i + S + 1 begins behind the update of i, if weights may be S updates old.
+  /// forward of micro-batch i + c comes behind the last backward of i, if it may hold c of them.
   PaceBound of_overlapping_minibatches() {
     const int first = stages_.front();
     const double round = seconds(first, Part::Forward) + way(first, first) + backward(first);
     raise(round * task_.microbatches / at_once(), round_text());
+    raise_by_update();
+    return bound_;
+  }
+
+  /// Of the same stage: mini-batch i + S + 1 begins behind the update of i, if weights may be S
+  /// updates old.
+  void raise_by_update() {
+    const int first = stages_.front();
     raise((longest_way(first) + backward(first) - seconds(first, Part::Backward) +
            task_.update[as_size(first)]) /
               (task_.staleness + 1.0),
           concat("begins a mini-batch after the update by the one ",
-                 task_.staleness == 0 ? "" : concat(task_.staleness + 1.0, " "),
-                 "before it, as weights may be ", counted(task_.staleness, "update"), " old"));
-    return bound_;
+                 task_.staleness == 0
+                     ? "before it"
+                     : concat(task_.staleness + 1.0, " before it, as weights may be ",
+                              counted(task_.staleness, "update"), " old")));
   }
 
   /// From the beginning of a mini-batch's first forward at a stage to the end of its last backward
-  /// there: some stage between does all of its forwards and backwards in turn.
+  /// there: some stage between does all of its forwards and backwards in turn, and some link
+  /// carries all of its messages.
   double longest_way(int first) const {
     double longest = 0, there = 0;
     for (int stage = first; stage < task_.stages(); ++stage) {
@@ -169,8 +179,12 @@ class WorkerBound {
       longest = std::max(longest, there + task_.microbatches * passes + way_back(stage, first));
       there += seconds(stage, Part::Forward) + task_.forward_delay[as_size(stage)];
     }
+    double sent = 0;
+    for (int stage = first; stage + 1 < task_.stages(); ++stage)
+      sent = std::max(
+          {sent, task_.forward_sent[as_size(stage)], task_.backward_sent[as_size(stage + 1)]});
     return std::max(longest, seconds(first, Part::Forward) + way(first, first) +
-                                 seconds(first, Part::Backward));
+                                 seconds(first, Part::Backward) + (task_.microbatches - 1) * sent);
   }
 
   /// From the end of a backward at `from` to the end of the same micro-batch's at `to`.
@@ -194,6 +208,7 @@ class WorkerBound {
   }
 
   const OrderTask& task_;
+  int worker_;
   double room_;
   bool in_turn_;  ///< whether it ends each mini-batch before it begins the next
   PaceBound bound_;
@@ -206,6 +221,10 @@ PaceBound largest_bound(const OrderTask& task, bool in_turn) {
     if (const PaceBound bound = WorkerBound(task, worker, in_turn).find();
         bound.seconds > largest.seconds)
       largest = bound;
+  for (const Carrier& carrier : task.carriers)
+    if (carrier.seconds > largest.seconds)
+      largest = {.seconds = carrier.seconds,
+                 .why = concat(carrier.name, " carries messages so long for each mini-batch")};
   return largest;
 }
 
@@ -221,15 +240,8 @@ PaceBound pace_bound(const OrderTask& task) {
   return largest_bound(task, task.staleness == 0);
 }
 
-PaceBound pace_bound_of_any(const OrderTask& split, const OrderTask& whole) {
-  OrderTask least = split;
-  for (std::size_t stage = 0; stage < least.seconds.size(); ++stage) {
-    const auto& [forward, input, weight] = split.seconds[stage];
-    const double both = whole.seconds[stage][1];
-    const double gradient = std::min(input, both);
-    least.seconds[stage] = {forward, gradient, std::min(input + weight, both) - gradient};
-  }
-  return largest_bound(least, false);
+PaceBound pace_bound_of_any(const OrderTask& task) {
+  return largest_bound(task, false);
 }
 
 }  // namespace pipewright

@@ -10,8 +10,7 @@ namespace pipewright {
 
 struct PaceBound {
   double seconds = 0;  ///< per mini-batch
-  int worker = 0;      ///< the worker that needs them
-  std::string why;     ///< a sentence about that worker: "worker 0 computes so long …"
+  std::string why;     ///< a sentence: "worker 0 computes so long for each mini-batch"
   /// Whether it holds only for schedules in which each worker ends a mini-batch before it begins
   /// the next. Where a worker has one stage, all synchronous schedules are such.
   bool in_turn = false;
@@ -21,12 +20,12 @@ struct PaceBound {
 /// for rounding.
 double gap_of(double seconds, double bound);
 
-/// The largest bound of all workers. Room that is too small for a micro-batch makes it infinite.
+/// The largest bound of all workers, links and buses. Room that is too small for a micro-batch
+/// makes it infinite.
 PaceBound pace_bound(const OrderTask& task);
 
 /// The same of all schedules, also of those in which a worker begins a mini-batch before it has
-/// ended the one before, and which mix whole and split backwards. The two tasks are that of split
-/// and that of whole backwards of one pipeline.
-PaceBound pace_bound_of_any(const OrderTask& split, const OrderTask& whole);
+/// ended the one before.
+PaceBound pace_bound_of_any(const OrderTask& task);
 
 }  // namespace pipewright

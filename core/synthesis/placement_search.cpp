@@ -106,7 +106,7 @@ class PlacementSearch {
     if (placed_.placement.empty()) std::rethrow_exception(refusal_);
     search_longer();
     placed_.found.bound = proved_;
-    placed_.found.mixed_may_be_faster = whole_backwards_may_be_faster(costs_);
+    placed_.found.bound.seconds = std::min(proved_.seconds, placed_.found.pace.seconds);
     return std::move(placed_);
   }
 

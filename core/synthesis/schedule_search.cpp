@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
+#include "core/synthesis/exact_bound.h"
 #include "core/synthesis/list_orders.h"
 
 namespace pipewright {
@@ -29,47 +30,48 @@ class ScheduleSearch {
     PIPEWRIGHT_CHECK(shape.replicas == 1, "a search is for one replica");
   }
 
-  PaceBound bound() const {
-    const PaceBound split = pace_bound(task(true));
-    if (!whole_may_be_faster_) return split;
-    const PaceBound whole = pace_bound(task(false));
-    return whole.seconds < split.seconds ? whole : split;
-  }
+  PaceBound bound() const { return pace_bound(least()); }
 
   SearchedSchedule run() {
     refuse_too_much();
     refuse_too_little();
     built_in_ = built_in_schedules(shape_);
     for (const NamedSchedule& candidate : built_in_) try_built_in(candidate);
-    best_.bound.seconds = kUnlimited;
-    search(task(true));
-    if (whole_may_be_faster_) search(task(false));
+    best_.bound = search(task(true));
+    if (whole_may_be_faster_) {
+      search(task(false));
+      best_.bound = raised(bound());
+    }
     if (!best_.proved && stop_) throw Error(*stop_);
     if (!best_.proved) refuse_memory();
-    best_.mixed_may_be_faster = whole_may_be_faster_;
-    if (!is_searched(best_.proved->schedule)) {
-      best_.bound = pace_bound_of_any(task(true), task(false));
-      best_.mixed_may_be_faster = false;
-    }
+    if (best_.bound.in_turn && overlaps(best_.proved->schedule))
+      best_.bound = pace_bound_of_any(least());
     PIPEWRIGHT_CHECK(best_.pace.seconds >= best_.bound.seconds * (1 - kSumRounding),
                      "a schedule is faster than what is proved of all schedules");
+    best_.bound.seconds = std::min(best_.bound.seconds, best_.pace.seconds);  // but for rounding
     return std::move(best_);
   }
 
  private:
-  /// Whether the schedule is of the kind that pace_bound() is about.
-  bool is_searched(const Schedule& schedule) const {
-    bool whole = false, split = false, overlaps = false;
-    for (const auto& actions : schedule.workers) {
-      int latest = 0;
-      for (const Action& action : actions) {
-        whole = whole || action.kind == ActionKind::Backward;
-        split = split || action.kind == ActionKind::BackwardInput;
-        overlaps = overlaps || action.minibatch < latest;
-        latest = std::max(latest, action.minibatch);
-      }
-    }
-    return !(overlaps && limits_.staleness == 0) && !(whole && split && whole_may_be_faster_);
+  /// Whether a worker begins a mini-batch before it has ended the one before.
+  static bool overlaps(const Schedule& schedule) {
+    return std::ranges::any_of(schedule.workers, [](const std::vector<Action>& actions) {
+      return !std::ranges::is_sorted(actions, {}, &Action::minibatch);
+    });
+  }
+
+  /// That of schedules with both kinds of backwards.
+  OrderTask least() const {
+    return whole_may_be_faster_ ? least_task(task(true), task(false)) : task(true);
+  }
+
+  /// The bound of least(), raised if the pipeline is so small that all orders can be looked at.
+  PaceBound raised(const PaceBound& bound) const {
+    if (!best_.proved || gap_of(best_.pace.seconds, bound.seconds) == 0) return bound;
+    const PaceBound exact = exact_bound(
+        least(),
+        {.below = best_.pace.seconds, .most_steps = settings_.exact_steps, .stop = settings_.stop});
+    return exact.seconds > bound.seconds ? exact : bound;
   }
 
   bool counts_bytes() const { return !limits_.memory.empty(); }
@@ -191,7 +193,8 @@ class ScheduleSearch {
     return pace.seconds;
   }
 
-  void search(OrderTask task) {
+  /// Searches the orders of a task; what is proved of them.
+  PaceBound search(OrderTask task) {
     PaceBound bound = pace_bound(task);
     constexpr int kRetries = 6;
     for (int i = 0; i < kRetries && has_room(task); ++i) {
@@ -201,7 +204,7 @@ class ScheduleSearch {
       for (int worker = 0; worker < task.workers; ++worker)
         task.room[as_size(worker)] -= excess_[as_size(worker)];
     }
-    if (bound.seconds < best_.bound.seconds) best_.bound = bound;
+    return bound;
   }
 
   static bool has_room(const OrderTask& task) {

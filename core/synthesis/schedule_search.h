@@ -37,10 +37,7 @@ struct SearchedSchedule {
   std::optional<ProvedSchedule> proved;  ///< of the result of a search always there
   Simulation simulation;                 ///< of it
   SteadyPace pace;
-  /// No schedule of whole or of split backwards within the limits has a faster pace.
-  PaceBound bound;
-  /// Whether schedules that mix whole and split backwards may be faster than the bound.
-  bool mixed_may_be_faster = false;
+  PaceBound bound;  ///< no schedule within the limits has a faster pace
   /// The fastest of the built-in schemes that keep to the limits, by its simulation.
   std::string built_in;
   double built_in_seconds = kUnlimited;
@@ -53,17 +50,17 @@ struct SearchedSchedule {
 };
 
 /// Searches among schedules whose backwards are all whole or all split, without jitter of the
-/// hardware. The result has shape.minibatches mini-batches, of whose middle half steady_pace()
-/// tells the pace, which is never below the bound; no built-in scheme that keeps to the limits
-/// is faster. Equal arguments give equal results, unless the search is
-/// stopped. The shape has one replica. Throws Error{Experiment} if the limits leave no room for a
-/// micro-batch, or the search is too large.
+/// hardware; the bound is one of schedules that mix them, too. The result has shape.minibatches
+/// mini-batches, of whose middle half steady_pace() tells the pace, which is never below the bound;
+/// no built-in scheme that keeps to the limits is faster. Equal arguments give equal results,
+/// unless the search is stopped. The shape has one replica. Throws Error{Experiment} if the limits
+/// leave no room for a micro-batch, or the search is too large.
 SearchedSchedule search_schedule(const PipelineShape& shape, std::span<const StageCost> costs,
                                  Hardware hardware, const ScheduleLimits& limits,
                                  const SynthesisSettings& settings = {});
 
-/// A pace that no schedule within the limits can beat, without a search; of the kinds that
-/// search_schedule() looks for. Infinite where a worker has no room for a micro-batch.
+/// A pace that no schedule within the limits can beat, without a search. Infinite where a worker
+/// has no room for a micro-batch.
 PaceBound schedule_bound(const PipelineShape& shape, std::span<const StageCost> costs,
                          const Hardware& hardware, const ScheduleLimits& limits);
 

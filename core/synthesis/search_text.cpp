@@ -21,6 +21,10 @@ std::string gap_text(double seconds, double bound) {
   return concat("within ", number_text(std::ceil(kTenths * gap) / 10), " %");
 }
 
+std::string scope_name(const PaceBound& bound) {
+  return bound.in_turn ? "in turn" : "all";
+}
+
 std::string limits_text(const ScheduleLimits& limits) {
   std::string text;
   if (std::isfinite(limits.live))
@@ -48,16 +52,9 @@ std::string unsteady_text(const SearchedSchedule& found) {
 
 /// The schedules that the bound is about, if it is not about all.
 std::string scope_text(const SearchedSchedule& found) {
-  std::string text;
-  if (found.bound.in_turn)
-    text +=
-        "scope     the bound is proved only of schedules in which each worker ends a mini-batch "
-        "before it begins the next\n";
-  if (found.mixed_may_be_faster)
-    text +=
-        "scope     the bound is proved only of schedules whose backwards are all whole or all "
-        "split\n";
-  return text;
+  if (!found.bound.in_turn) return {};
+  return "scope     the bound is proved only of schedules in which each worker ends a mini-batch "
+         "before it begins the next\n";
 }
 
 }  // namespace
@@ -85,6 +82,7 @@ Value search_value(const SearchedSchedule& found) {
   value.at_or_add("steady") = Value::of(found.pace.repeats);
   value.at_or_add("bound") = Value::of(found.bound.seconds);
   value.at_or_add("gap") = Value::of(found.gap());
+  value.at_or_add("scope") = Value::of(scope_name(found.bound));
   value.at_or_add("bubble") = Value::of(found.bubble());
   value.at_or_add("from") = Value::of(found.from.empty() ? "search" : found.from);
   if (!found.built_in.empty()) {

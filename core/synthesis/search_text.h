@@ -16,6 +16,10 @@ std::string percent_text(double share);
 /// that of the fastest.
 std::string gap_text(double seconds, double bound);
 
+/// The schedules that a bound is about: "all", or "in turn", those in which each worker ends a
+/// mini-batch before it begins the next.
+std::string scope_name(const PaceBound& bound);
+
 /// ", at most 4 live forwards on a worker, weights at most 1 update old"; "" without limits.
 std::string limits_text(const ScheduleLimits& limits);
 

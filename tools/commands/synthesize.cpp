@@ -284,8 +284,9 @@ int run_synthesize(const std::vector<std::string>& arguments) {
       "Searches for the schedule with which a mini-batch takes least time in the steady state of "
       "the pipeline, within limits of memory and of the staleness of weights. The scheme of the "
       "experiment does not matter. The command prints the pace of the fastest schedule that it "
-      "found, which `simulate` confirms, a bound that no schedule can beat, and the gap between "
-      "them. It reads costs and hardware as `simulate` does. No built-in scheme with its default "
+      "found, which `simulate` confirms, a bound that no schedule within the limits can beat (a "
+      "line `scope` says of which schedules, if not of all), and the gap between them. It reads "
+      "costs and hardware as `simulate` does. No built-in scheme with its default "
       "options that keeps to the limits is faster than the schedule that it prints.");
   declare_synthesis_options(line);
   if (!line.parse(arguments)) return 0;

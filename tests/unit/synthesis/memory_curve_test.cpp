@@ -77,11 +77,12 @@ TEST(MemoryCurve, IsWrittenAsCsvWithARowForEachPoint) {
                          .bubble = 0.25,
                          .seconds = 5,
                          .bound = 4,
+                         .scope = "in turn",
                          .built_in = "gpipe",
                          .built_in_seconds = 6};
   EXPECT_EQ(curve_csv({point}),
-            "staleness,live,peak_bytes,bubble,seconds,bound,gap,built_in,built_in_seconds\n"
-            "1,2,300,0.25,5,4,0.25,gpipe,6\n");
+            "staleness,live,peak_bytes,bubble,seconds,bound,gap,built_in,built_in_seconds,scope\n"
+            "1,2,300,0.25,5,4,0.25,gpipe,6,in turn\n");
 }
 
 }  // namespace

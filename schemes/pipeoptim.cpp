@@ -32,7 +32,8 @@ class PipeOptim final : public Scheme {
             "the old one. That code is s_offset: 1 and velocity: lookahead with "
             "prediction_lr: last. each: every predicted step has the rate of its own update.")),
         weight_decay_(options.flag("adamw_decay_in_prediction", false,
-                                   "Whether AdamW's decoupled weight decay is predicted, too.")) {}
+                                   "Whether decoupled weight decay, that of AdamW and its like, is "
+                                   "predicted, too: W − s·lr·(step + λW).")) {}
 
   Schedule schedule(const PipelineShape& shape) const override {
     const WeightRule forward = [&](const PassPlace& pass) {

@@ -24,9 +24,8 @@ class SpikeCompensation final : public Optimizer {
         delay_(static_cast<int>(options.integer(
             "delay", -1,
             "Updates D that gradients are late, at every stage; -1 = what the schedule says of "
-            "each "
-            "gradient: the updates that the stage has made since the forward, less the steps that "
-            "its weights were predicted.",
+            "each gradient: the updates that the stage has made since the forward, less the steps "
+            "that its weights were predicted, of the micro-batch for which that is the most.",
             {-1, 1e6}))),
         weight_decay_(options.number("weight_decay", 0,
                                      "Weight decay λ, an L2 penalty added to the gradient.",

@@ -45,42 +45,6 @@ Made tensors_in(c10::Stack& stack) {
   return made;
 }
 
-/// Runs an operator whose numbers say how much memory it takes without memory first: a file that
-/// says other sizes, or too many elements, is refused before memory is taken.
-void check_growth(const GraphCall& call, const c10::Stack& given, const GraphFrame& frame) {
-  constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
-  c10::Stack stack;
-  for (const c10::IValue& value : given) {
-    if (value.isDevice())
-      stack.emplace_back(at::Device(at::kMeta));
-    else if (value.isTensor() && value.toTensor().defined())
-      stack.emplace_back(
-          at::empty(value.toTensor().sizes(), value.toTensor().options().device(at::kMeta)));
-    else
-      stack.push_back(value);
-  }
-  call.handle->callBoxed(&stack);
-  for (const at::Tensor& made : tensors_in(stack)) {
-    check_shape(call.node->outputs.at(0), made, frame, call.node->where);
-    if (made.numel() > kMostElements)
-      throw Error(ErrorKind::Data,
-                  concat("makes a tensor of ", made.numel(), " elements; at most ", kMostElements,
-                         " are allowed"),
-                  call.node->where);
-  }
-}
-
-/// Averages an image to that many rows and columns, if the file says that the result has them.
-at::Tensor averaged(const at::Tensor& input, const std::vector<std::int64_t>& size,
-                    const GraphCall& call, const GraphFrame& frame) {
-  if (size.size() != 2 || input.dim() < 3) return at::adaptive_avg_pool2d(input, size);  // refuses
-  std::vector<std::int64_t> sizes = input.sizes().vec();
-  std::ranges::copy(size, sizes.end() - 2);
-  check_shape(call.node->outputs.at(0), at::empty(sizes, input.options().device(at::kMeta)), frame,
-              call.node->where);
-  return average_to(input, size.at(0), size.at(1));
-}
-
 }  // namespace
 
 CallKind kind_of(const GraphNode& node) {
@@ -89,7 +53,7 @@ CallKind kind_of(const GraphNode& node) {
   if (node.name == "aten::layer_norm") return CallKind::LayerNorm;
   if (node.name == "aten::adaptive_avg_pool2d") return CallKind::AverageTo;
   if (node.name == "aten::view" && node.overload.empty()) return CallKind::View;
-  return grows_by_numbers(node.name) ? CallKind::Growing : CallKind::Plain;
+  return CallKind::Plain;
 }
 
 const MatchedArgument* GraphCall::argument(const std::string& name) const {
@@ -154,11 +118,15 @@ std::vector<at::Tensor> GraphCall::tensors(const GraphFrame& frame) const {
   return found;
 }
 
-void GraphCall::run(GraphFrame& frame, const Pass& pass) const {
+c10::Stack GraphCall::given(const GraphFrame& frame, const Pass& pass) const {
   c10::Stack stack;
   stack.reserve(arguments.size());
   for (const MatchedArgument& from : arguments) stack.push_back(value(from, frame, pass));
-  if (kind == CallKind::Growing) check_growth(*this, stack, frame);
+  return stack;
+}
+
+void GraphCall::run(GraphFrame& frame, const Pass& pass) const {
+  c10::Stack stack = given(frame, pass);
   if (kind == CallKind::View)
     stack = {stack[0].toTensor().reshape(stack[1].toIntVector())};
   else if (kind == CallKind::LayerNorm && !value("weight", frame, pass).isNone())
@@ -166,10 +134,15 @@ void GraphCall::run(GraphFrame& frame, const Pass& pass) const {
                                        tensor("bias", frame, pass),
                                        value("eps", frame, pass).toDouble())};
   else if (kind == CallKind::AverageTo)
-    stack = {averaged(stack[0].toTensor(), stack[1].toIntVector(), *this, frame)};
+    stack = {average_to(stack[0].toTensor(), stack[1].toIntVector().at(0),
+                        stack[1].toIntVector().at(1))};
   else
     handle->callBoxed(&stack);
-  Made made = tensors_in(stack);
+  store(stack, frame);
+}
+
+void GraphCall::store(c10::Stack& returned, GraphFrame& frame) const {
+  Made made = tensors_in(returned);
   store(made, frame);
 }
 
@@ -180,8 +153,10 @@ void GraphCall::store(std::span<at::Tensor> made, GraphFrame& frame) const {
         concat("returns ", counted(made.size(), "tensor"), "; the file says ", outputs.size()),
         node->where);
   for (std::size_t i = 0; i < made.size(); ++i) {
-    if (std::ranges::count(ends, outputs[i]) == 0)  // torch.export is wrong about states of an LSTM
-      check_shape(node->outputs[i], made[i], frame, node->where);
+    // torch.export is wrong about the states of an LSTM, which matters to nobody who reads none.
+    const bool unread_state =
+        node->name == "aten::lstm" && i > 0 && std::ranges::count(ends, outputs[i]) > 0;
+    if (!unread_state) check_shape(node->outputs[i], made[i], frame, node->where);
     frame.tensors[outputs[i]] = std::move(made[i]);
   }
 }

@@ -28,7 +28,6 @@ struct GraphFrame {
 enum class CallKind : std::uint8_t {
   Plain,
   View,       ///< of what has crossed a cut, which is contiguous
-  Growing,    ///< numbers among the arguments say how large the result is
   BatchNorm,  ///< computed here
   LayerNorm,  ///< in the form of gpu_forms.h
   AverageTo,  ///< likewise
@@ -58,8 +57,14 @@ struct GraphCall {
   /// The tensors among the arguments, also inside lists.
   std::vector<at::Tensor> tensors(const GraphFrame& frame) const;
 
+  /// The values of all arguments in a forward.
+  c10::Stack given(const GraphFrame& frame, const Pass& pass) const;
+
   /// Calls the operator and stores what it returns.
   void run(GraphFrame& frame, const Pass& pass) const;
+
+  /// Stores the tensors that the operator has put on the stack, also those inside lists.
+  void store(c10::Stack& returned, GraphFrame& frame) const;
 
   /// Stores the operator's results. Throws Error{Data} if they have other shapes than the file
   /// says.

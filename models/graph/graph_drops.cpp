@@ -122,10 +122,6 @@ std::vector<LayerPtr> between_layers(GraphCall& call) {
   if (p == 0) return {};
   if (call.outputs.size() != call.handle->schema().returns().size())
     refuse(call, concat("has other than ", call.handle->schema().returns().size(), " outputs"));
-  if (call.argument("batch_sizes") != nullptr)
-    refuse(call,
-           "drops between layers that read packed sequences; expected dropout=0, or sequences of "
-           "one length");
   std::vector<LayerPtr> all;
   for (std::int64_t layer = 1; layer < recurrent_layers(call); ++layer) all.push_back(dropout(p));
   if (!all.empty()) check_shape(call, call.node->outputs[0]);

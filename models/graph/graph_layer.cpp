@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/graph/graph_layer.h"
 
+#include <ATen/record_function.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/nn/deferred_statistics.h"
+#include "core/nn/meta/meta_kernels.h"
 #include "core/nn/meta/on_meta.h"
 #include "core/tensors/torch.h"
 #include "models/graph/graph_call.h"
@@ -54,9 +58,10 @@ class GraphLayer final : public Layer {
 
   Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
                       std::span<at::Tensor> buffers, const Pass& pass) const override {
+    verify(inputs, parameters, buffers);
     GraphFrame frame = filled(inputs, parameters, buffers);
     for (const GraphCall& each : calls_) {
-      run(each, frame, pass);
+      at_node(each, [&] { run(each, frame, pass); });
       for (const std::size_t place : each.ends) frame.tensors[place].reset();
     }
     Tensors outputs;
@@ -151,7 +156,7 @@ class GraphLayer final : public Layer {
   }
 
   GraphFrame filled(const Tensors& inputs, std::span<const at::Tensor> parameters,
-                    std::span<at::Tensor> buffers) const {
+                    std::span<const at::Tensor> buffers) const {
     GraphFrame frame;
     frame.tensors.resize(places_.size());
     std::size_t next = 0;
@@ -177,16 +182,44 @@ class GraphLayer final : public Layer {
     return parameters.empty() ? at::kFloat : parameters[0].scalar_type();
   }
 
+  /// Computes without memory what the forwards of this batch will compute, once for its size: a
+  /// file that was sent takes no memory that it does not declare.
+  void verify(const Tensors& inputs, std::span<const at::Tensor> parameters,
+              std::span<const at::Tensor> buffers) const {
+    const std::int64_t batch = inputs.at(0).size(0);
+    const Lock lock(verifying_);
+    if (verified_.contains(batch)) return;
+    fill_meta_kernels();
+    const at::NoGradGuard no_grad;
+    const at::DisableRecordFunctionGuard uncounted;
+    const auto on_meta = [](std::span<const at::Tensor> tensors) {
+      Tensors all;
+      for (const at::Tensor& each : tensors)
+        all.push_back(at::empty_like(each, each.options().device(at::kMeta)));
+      return all;
+    };
+    Tensors statistics = on_meta(buffers);
+    GraphFrame frame = filled(on_meta(inputs), on_meta(parameters), statistics);
+    for (const GraphCall& each : calls_) at_node(each, [&] { verify_on_meta(each, frame); });
+    verified_.insert(batch);
+  }
+
   void run(const GraphCall& each, GraphFrame& frame, const Pass& pass) const {
+    if (each.kind == CallKind::BatchNorm)
+      frame.tensors[each.outputs.at(0)] = normalised(each, frame, pass);
+    else if (frame.device.is_meta())
+      run_on_meta(each, frame, pass);
+    else if (!each.drops.empty() && (each.kind == CallKind::Dropout || draws(each, pass)))
+      run_dropping(each, frame, pass);
+    else
+      each.run(frame, pass);
+  }
+
+  /// LibTorch's errors get the node's place.
+  template <class Run>
+  static void at_node(const GraphCall& each, const Run& run) {
     try {
-      if (each.kind == CallKind::BatchNorm)
-        frame.tensors[each.outputs.at(0)] = normalised(each, frame, pass);
-      else if (frame.device.is_meta())
-        run_on_meta(each, frame, pass);
-      else if (!each.drops.empty() && (each.kind == CallKind::Dropout || draws(each, pass)))
-        run_dropping(each, frame, pass);
-      else
-        each.run(frame, pass);
+      run();
     } catch (const c10::OutOfMemoryError&) {
       throw;
     } catch (const c10::Error& error) {
@@ -235,6 +268,8 @@ class GraphLayer final : public Layer {
   std::vector<at::Tensor> constants_;
   std::vector<GraphCall> calls_;
   std::vector<std::size_t> leaving_;
+  mutable Mutex verifying_;
+  mutable std::set<std::int64_t> verified_ PIPEWRIGHT_GUARDED_BY(verifying_);  ///< sizes of batches
   bool clones_ = false;  ///< an operator may write into the model's input, which is the loader's
 };
 

@@ -140,6 +140,11 @@ class Matching {
   }
 
   Found list(const c10::Type& element, const Value& value) const {
+    const auto fits = [](const Value& each) {  // sums and products of them do not overflow
+      constexpr std::int64_t kMost = std::int64_t{1} << 31;
+      return !each.is(Kind::Integer) || (each.integer >= -kMost && each.integer <= kMost);
+    };
+    if (!fits(value) || !std::ranges::all_of(value.items, fits)) return {};
     if (!value.is(Kind::Sequence)) {  // a number stands for a list of it
       if (element.kind() != c10::TypeKind::IntType || !value.is(Kind::Integer)) return {};
       return MatchedArgument{.constant = std::vector<std::int64_t>{value.integer}};

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/nn/meta/on_meta.h"
 #include "core/nn/meta/operation_count.h"
 #include "core/tensors/torch.h"
 #include "models/graph/graph_drops.h"
 #include "models/graph/graph_operators.h"
+#include "models/graph/graph_recurrent.h"
 
 namespace pipewright {
 namespace {
@@ -48,7 +51,53 @@ std::vector<at::Tensor> scores_of(const GraphCall& call, const GraphFrame& frame
   return {scores, at::empty_like(scores)};
 }
 
+/// Refuses to cut a tensor into more parts than the file has memory for: each part is an object,
+/// which takes memory on this device, too. The parts hold all elements between them.
+void check_parts(const GraphCall& call, const c10::Stack& given, const GraphFrame& frame) {
+  const auto& returns = call.handle->schema().returns();
+  const bool cuts = !returns.empty() && returns[0].type()->kind() == c10::TypeKind::ListType;
+  if (!cuts || given.empty() || !given[0].isTensor()) return;
+  const std::int64_t elements = given[0].toTensor().numel();
+  double declared = 0;
+  for (const GraphOutput& output : call.node->outputs) {
+    double of_output = 1;
+    for (const GraphSize& size : output.shape) of_output *= static_cast<double>(frame.of(size));
+    declared += of_output;
+  }
+  const std::int64_t most = std::max<std::int64_t>(elements, 1 << 16);
+  const bool bounded = std::ranges::all_of(
+      given, [&](const c10::IValue& each) { return !each.isInt() || each.toInt() <= most; });
+  if (elements == 0 || !bounded || declared < static_cast<double>(elements))
+    throw Error(ErrorKind::Data,
+                concat("cuts a tensor of ", counted(elements, "element"), " into ",
+                       counted(call.outputs.size(), "part"), ", which do not hold them"),
+                call.node->where);
+}
+
+/// Refuses a tensor that takes more memory than any of a training.
+void check_memory(const at::Tensor& made, const GraphCall& call) {
+  constexpr std::size_t kMostElements = std::size_t{1} << 31;
+  if (const std::size_t elements = made.storage().nbytes() / made.element_size();
+      elements > kMostElements)
+    throw Error(ErrorKind::Data,
+                concat("makes a tensor of ", elements, " elements; at most ", kMostElements,
+                       " are allowed"),
+                call.node->where);
+}
+
 }  // namespace
+
+void verify_on_meta(const GraphCall& call, GraphFrame& frame) {
+  c10::Stack stack = call.given(frame, {});
+  check_parts(call, stack, frame);
+  if (call.argument("hx") != nullptr) check_recurrent(call, frame);
+  if (call.kind == CallKind::View)
+    stack = {stack[0].toTensor().reshape(stack[1].toIntVector())};
+  else
+    call.handle->callBoxed(&stack);
+  call.store(stack, frame);
+  for (const std::size_t place : call.outputs) check_memory(frame.tensors[place], call);
+}
 
 void run_on_meta(const GraphCall& call, GraphFrame& frame, const Pass& pass) {
   std::vector<at::Tensor> inputs = call.tensors(frame);

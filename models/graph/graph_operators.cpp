@@ -22,22 +22,6 @@ bool is_allowed_operator(const std::string& name) {
          operator_names().contains(std::string_view(name).substr(prefix.size()));
 }
 
-bool grows_by_numbers(const std::string& name) {
-  static const std::set<std::string_view> names{"aten::arange",
-                                                "aten::constant_pad_nd",
-                                                "aten::full",
-                                                "aten::new_full",
-                                                "aten::new_ones",
-                                                "aten::new_zeros",
-                                                "aten::ones",
-                                                "aten::pad",
-                                                "aten::repeat",
-                                                "aten::zeros",
-                                                "aten::upsample_nearest2d",
-                                                "aten::upsample_bilinear2d"};
-  return names.contains(name);
-}
-
 bool is_dropout(const std::string& name) {
   return name == "aten::dropout" || name == "aten::dropout_" || name == "aten::feature_dropout";
 }

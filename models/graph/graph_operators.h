@@ -15,8 +15,6 @@ inline constexpr const char* kBatchNormOperator = "aten::batch_norm";
 
 /// Whether "aten::conv2d" may be called.
 bool is_allowed_operator(const std::string& name);
-/// Whether numbers among its arguments decide how large its result is.
-bool grows_by_numbers(const std::string& name);
 /// Whether it is one of the dropouts that we compute ourselves.
 bool is_dropout(const std::string& name);
 

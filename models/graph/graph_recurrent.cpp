@@ -2,6 +2,7 @@
 #include "models/graph/graph_recurrent.h"
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/tensors/torch.h"
 
@@ -27,7 +28,66 @@ c10::IValue states_of(const c10::IValue& all, std::int64_t layer, std::int64_t d
   return some;
 }
 
+void check_one(const GraphCall& call, const char* what, std::size_t i, const at::Tensor& tensor,
+               const std::vector<std::int64_t>& expected) {
+  if (tensor.sizes() != at::IntArrayRef(expected))
+    throw Error(ErrorKind::Data,
+                concat(what, " ", i, " has the shape ", shape_text(tensor.sizes().vec()),
+                       "; expected ", shape_text(expected)),
+                call.node->where);
+}
+
+/// Shapes of the parameters of one layer and direction that reads `inputs` values a step.
+std::vector<std::vector<std::int64_t>> parameter_shapes(std::int64_t gates, std::int64_t inputs,
+                                                        std::int64_t hidden, std::int64_t given_on,
+                                                        bool biases) {
+  std::vector<std::vector<std::int64_t>> all{{gates * hidden, inputs}, {gates * hidden, given_on}};
+  if (biases) all.insert(all.end(), 2, {gates * hidden});
+  if (given_on != hidden) all.push_back({given_on, hidden});  // a projection
+  return all;
+}
+
 }  // namespace
+
+void check_recurrent(const GraphCall& call, const GraphFrame& frame) {
+  const auto fail = [&](const std::string& message) {
+    throw Error(ErrorKind::Data, message, call.node->where);
+  };
+  if (call.argument("batch_sizes") != nullptr)
+    fail("reads packed sequences; expected sequences of one length");
+  const c10::IValue hx = call.value("hx", frame, {});
+  const std::vector<at::Tensor> states =
+      hx.isTensor() ? std::vector{hx.toTensor()} : hx.toTensorVector();
+  const std::vector<at::Tensor> params = call.value("params", frame, {}).toTensorVector();
+  const at::Tensor input = call.tensor("input", frame, {});
+  const bool lstm = call.node->name == "aten::lstm";
+  if (input.dim() != 3 || states.size() != (lstm ? 2U : 1U) || states[0].dim() != 3 ||
+      states.back().dim() != 3)
+    fail(concat("has an input of ", input.dim(), " dimensions and ",
+                counted(states.size(), "state"),
+                "; expected three dimensions, and of each state, "
+                "of which an LSTM has two and others one"));
+  const bool biases = call.value("has_biases", frame, {}).toBool();
+  const std::int64_t layers = call.value("num_layers", frame, {}).toInt();
+  const std::int64_t directions = call.value("bidirectional", frame, {}).toBool() ? 2 : 1;
+  const std::int64_t batch = input.size(call.value("batch_first", frame, {}).toBool() ? 0 : 1);
+  const std::int64_t given_on = states[0].size(2), hidden = states.back().size(2);
+  const std::int64_t gates = lstm ? 4 : call.node->name == "aten::gru" ? 3 : 1;
+  const std::size_t each = parameter_shapes(gates, 0, hidden, given_on, biases).size();
+  if (layers < 1 || layers > std::ssize(params) ||
+      params.size() != static_cast<std::size_t>(layers * directions) * each)
+    fail(concat("has ", counted(params.size(), "parameter"), "; expected ", each,
+                " for each direction of ", counted(layers, "layer")));
+  for (std::size_t i = 0; i < states.size(); ++i)
+    check_one(call, "state", i, states[i],
+              {layers * directions, batch, i == 0 ? given_on : hidden});
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    const bool first = i < static_cast<std::size_t>(directions) * each;
+    const std::int64_t inputs = first ? input.size(2) : directions * given_on;
+    check_one(call, "parameter", i, params[i],
+              parameter_shapes(gates, inputs, hidden, given_on, biases)[i % each]);
+  }
+}
 
 std::int64_t recurrent_layers(const GraphCall& call) {
   const MatchedArgument *layers = call.argument("num_layers"), *params = call.argument("params");
@@ -46,8 +106,7 @@ std::int64_t recurrent_layers(const GraphCall& call) {
 
 void run_by_layers(const GraphCall& call, GraphFrame& frame, const Pass& pass,
                    const DropBetween& drop) {
-  c10::Stack given;
-  for (const MatchedArgument& from : call.arguments) given.push_back(call.value(from, frame, pass));
+  c10::Stack given = call.given(frame, pass);
   const std::int64_t layers = recurrent_layers(call);
   const std::int64_t directions = given[place_of(call, "bidirectional")].toBool() ? 2 : 1;
   const std::size_t hx = place_of(call, "hx"), params = place_of(call, "params");

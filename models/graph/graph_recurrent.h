@@ -11,6 +11,11 @@ namespace pipewright {
 /// Drops elements of what layer `layer` gives to the next one.
 using DropBetween = std::function<at::Tensor(std::size_t layer, const at::Tensor& x)>;
 
+/// Compares the shapes of input, states and parameters of a recurrent operator with each other,
+/// because a kernel of LibTorch's reads and writes behind tensors that are too small. Throws
+/// Error{Data} with the node's place, also for packed sequences, whose lengths are data.
+void check_recurrent(const GraphCall& call, const GraphFrame& frame);
+
 /// How many layers a recurrent node has. Throws Error{Data} with the node's place if its parameters
 /// cannot be shared out among them.
 std::int64_t recurrent_layers(const GraphCall& call);

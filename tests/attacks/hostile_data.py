@@ -362,6 +362,79 @@ idx("labels cut", hole(OFFICIAL, IMAGES), "train-labels-idx1-ubyte", labels=LABE
 for name, make in SPECIAL:
     idx(name, make, "train-images-idx3-ubyte")
 
+# --- graphs of imported modules -------------------------------------------------------------------------------------------
+
+
+def graph_node(operator, arguments, *outputs, overload=""):
+    return {
+        "operator": f"aten::{operator}", "overload": overload, "schema": "", "module": "m", "arguments": arguments,
+        "outputs": [{"name": name, "shape": shape, "type": "float32"} for name, shape in outputs],
+    }
+
+
+def value(name):
+    return {"value": name}
+
+
+IMAGE = graph_node("view", {"self": value("x"), "size": [{"size": [1, 0]}, 1, 8, 8]}, ("i", [[1, 0], [0, 1], [0, 8], [0, 8]]))
+STEPS = graph_node("view", {"self": value("x"), "size": [{"size": [1, 0]}, 8, 8]}, ("s", [[1, 0], [0, 8], [0, 8]]))
+STATE = graph_node("zeros", {"size": [1, {"size": [1, 0]}, 2]}, ("h", [[0, 1], [1, 0], [0, 2]]))
+COLUMN, ROW = (graph_node("zeros", {"size": size}, (name, [[0, each] for each in size])) for name, size in (("c", [15000, 1]), ("r", [1, 15000])))
+MANY = graph_node("expand", {"self": {"parameter": "one"}, "size": [1 << 31]}, ("e", [[0, 1 << 31]]))
+SMALL = ("o", [[1, 0], [0, 1], [0, 2], [0, 2]])
+
+
+def graph_lstm(*shapes, hidden=2):
+    params = [{"parameter": f"p{i}"} for i in range(len(shapes))]
+    return graph_node(
+        "lstm", {"input": value("s"), "hx": [value("h"), value("h")], "params": params, "has_biases": len(shapes) > 2, "num_layers": 1,
+                 "dropout": 0.0, "train": True, "bidirectional": False, "batch_first": True},
+        ("o", [[1, 0], [0, 8], [0, hidden]]), ("h1", [[0, 1], [1, 0], [0, hidden]]), ("c1", [[0, 1], [1, 0], [0, hidden]]), overload="input",
+    ), {f"p{i}": list(shape) for i, shape in enumerate(shapes)}
+
+
+def graph(name, nodes, *says, parameters=(), code=DATA):
+    """A graph that computes `nodes` beside a linear layer, whose results nobody reads."""
+    shapes = {"w": [10, 64], "one": [1], "k": [1, 1, 2, 2]} | dict(parameters)
+    shapes = {name: shape for name, shape in shapes.items() if name == "w" or json.dumps({"parameter": name}) in json.dumps(nodes)}
+    last = graph_node("linear", {"input": value("x"), "weight": {"parameter": "w"}}, ("z", [[1, 0], [0, 10]]))
+    document = {
+        "format": 1, "torch": "2.11.0", "input": {"name": "x", "shape": [64], "type": "float32", "vocabulary": 0}, "output": "z",
+        "output_shape": [10], "parameters": shapes, "buffers": {}, "constants": [], "nodes": [*nodes, last],
+    }
+    experiment = (
+        "dataset: {name: tensors, file: f.safetensors}\nloader: {batch_size: 4}\ntrain: {epochs: 1}\npipeline: {stages: 1}\n"
+        "model: {name: graph, file: net, weights: net/weights.safetensors}\n"
+    )
+    files = {
+        "f.safetensors": packed(*tensors(*SAMPLES)), "net/graph.json": json.dumps(document),
+        "net/weights.safetensors": packed(*tensors(*((name, "F32", shape) for name, shape in shapes.items()))),
+    }
+    add(f"a graph: {name}", files, experiment, *says, command=RUN, code=code, seconds=4)
+
+
+for name, shapes, code, *says in (
+    ("an LSTM", ([8, 8], [8, 2], [8], [8]), FINE),
+    ("an LSTM's small weights", ([4, 4], [4, 4], [4], [4]), DATA, "parameter 0 has the shape 4×4; expected 8×8"),
+    ("an LSTM's small bias", ([8, 8], [8, 2], [1], [8]), DATA, "parameter 2 has the shape 1; expected 8"),
+    ("an LSTM without biases and with small weights", ([8, 8], [4, 2]), DATA, "parameter 1 has the shape 4×2; expected 8×2"),
+    ("an LSTM with a parameter too few", ([8, 8], [8, 2], [8]), DATA, "3 parameters; expected 4"),
+):
+    node, parameters = graph_lstm(*shapes)
+    graph(name, (STEPS, STATE, node), *says, parameters=parameters, code=code)
+for name, nodes, *says in (
+    ("a padded convolution", (IMAGE, graph_node("conv2d", {"input": value("i"), "weight": {"parameter": "k"}, "padding": [20000, 20000]}, SMALL)), "4×1×40007×40007; the file says 4×1×2×2"),
+    ("a dilation that overflows", (IMAGE, graph_node("conv2d", {"input": value("i"), "weight": {"parameter": "k"}, "dilation": [1 << 62, 1]}, SMALL)), "the argument 'dilation'"),
+    ("a strided convolution", (IMAGE, graph_node("conv_transpose2d", {"input": value("i"), "weight": {"parameter": "k"}, "stride": [4000, 4000]}, SMALL, overload="input")), "the file says 4×1×2×2"),
+    ("a repeated tensor", (graph_node("repeat_interleave", {"self": value("x"), "repeats": 10000000, "dim": 1}, ("o", [[1, 0], [0, 64]]), overload="self_int"),), "4×640000000; the file says 4×64"),
+    ("an average to many columns", (graph_node("adaptive_avg_pool1d", {"self": value("s"), "output_size": [100000000]}, ("o", [[1, 0], [0, 8], [0, 8]])),), "8×100000000; the file says 4×8×8"),
+    ("a maximum of many places", (IMAGE, graph_node("adaptive_max_pool2d", {"self": value("i"), "output_size": [20000, 20000]}, SMALL, ("p", SMALL[1]))), "the file says 4×1×2×2"),
+    ("a sum of a row and a column", (COLUMN, ROW, graph_node("add", {"self": value("c"), "other": value("r")}, ("o", [[0, 1]]), overload="Tensor")), "15000×15000; the file says 1"),
+    ("a tensor in very many parts", (MANY, graph_node("unbind", {"self": value("e")}, ("o", []), overload="int")), "which do not hold them"),
+    ("a copy that is too large", (graph_node("expand", {"self": {"parameter": "one"}, "size": [1 << 31, 2]}, ("e", [[0, 1 << 31], [0, 2]])), graph_node("clone", {"self": value("e")}, ("o", [[0, 1 << 31], [0, 2]]))), "at most 2147483648 are allowed"),
+):
+    graph(name, (STEPS, *nodes) if name.startswith("an average") else nodes, *says)
+
 # --- texts -------------------------------------------------------------------------------------------------------------
 
 TEXT = "dataset: {name: text, root: d, tokens: 8%s}\nmodel: {name: gpt}\nloader: {batch_size: 1}\n"

@@ -41,10 +41,10 @@ def check_node(written, where):
     if name not in operators():
         raise not_computed(where)
     drops = given.get("p", 0) if name in DROPS else given.get("dropout_p", 0) if name == ATTENTION else given.get("dropout", 0)
+    if "batch_sizes" in given:
+        raise Refusal(f"{where} reads packed sequences; expected sequences of one length")
     if not drops:
         return
-    if "batch_sizes" in given:
-        raise Refusal(f"{where} drops between layers that read packed sequences; expected dropout=0, or sequences of one length")
     sizes = [size for size in written["outputs"][0]["shape"] if size[0]]
     if len(sizes) > 1 or any(factor < 0 or constant for factor, constant in sizes):
         raise Refusal(f"{where} drops elements of a tensor of which no dimension is a multiple of the batch alone")

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Imported modules: graph.json, cut at any depth, and run on the meta device. The layers of a graph
-// that is taken hold each of its nodes once, in order, what leaves one enters the next, and a
-// forward has the shape that the file says or is refused.
+// Imported modules: graph.json, cut at any depth, and run on the meta device and, where that is
+// small, on the processor. The layers of a graph that is taken hold each of its nodes once, in
+// order, what leaves one enters the next, and a forward has the shape that the file says or is
+// refused.
 #include <algorithm>
 
 #include "core/config/json.h"
@@ -15,11 +16,29 @@ namespace {
 
 constexpr std::int64_t kBatch = 3;
 
-std::vector<at::Tensor> on_meta(const auto& specs) {
+std::vector<at::Tensor> ones(const auto& specs, at::Device device) {
   std::vector<at::Tensor> tensors;
   for (const auto& spec : specs)
-    tensors.push_back(at::empty(spec.shape, at::TensorOptions(at::kFloat).device(at::kMeta)));
+    tensors.push_back(at::ones(spec.shape, at::TensorOptions(at::kFloat).device(device)));
   return tensors;
+}
+
+/// Whether the processor has the memory and the time to compute what the file declares.
+bool is_small(const GraphFile& file) {
+  double elements = 0;
+  const auto add = [&](const auto& sizes, auto&& of) {
+    double product = 1;
+    for (const auto& size : sizes) product *= std::max<double>(1, static_cast<double>(of(size)));
+    elements += product;
+  };
+  const auto number = [](std::int64_t size) { return size; };
+  const auto declared = [](const GraphSize& size) { return size[0] * kBatch + size[1]; };
+  for (const GraphInput& input : file.inputs) add(input.shape, declared);
+  for (const auto& [name, shape] : file.parameters) add(shape, number);
+  for (const auto& [name, shape] : file.buffers) add(shape, number);
+  for (const GraphNode& node : file.nodes)
+    for (const GraphOutput& output : node.outputs) add(output.shape, declared);
+  return elements < (1 << 16);
 }
 
 void check_cut(const GraphFile& file, const std::vector<GraphRun>& runs) {
@@ -31,29 +50,36 @@ void check_cut(const GraphFile& file, const std::vector<GraphRun>& runs) {
   }
 }
 
-std::string run(const std::shared_ptr<const GraphFile>& file, int depth) {
-  const std::vector<GraphRun> runs = graph_runs(*file, depth);
-  check_cut(*file, runs);
-  std::vector<LayerPtr> layers;
-  for (const GraphRun& each : runs) layers.push_back(graph_layer(file, each));
+std::string computed(const GraphFile& file, const std::vector<LayerPtr>& layers,
+                     at::Device device) {
   Tensors values;
-  for (const GraphInput& input : file->inputs) {
+  for (const GraphInput& input : file.inputs) {
     std::vector<std::int64_t> sizes = input.sample_shape();
     sizes.insert(sizes.begin(), kBatch);
     const at::ScalarType type = at::isFloatingType(input.type) ? at::kFloat : input.type;
-    values.push_back(at::empty(sizes, at::TensorOptions(type).device(at::kMeta)));
+    values.push_back(at::ones(sizes, at::TensorOptions(type).device(device)));
   }
   std::string text;
   for (const LayerPtr& layer : layers) {
-    auto buffers = on_meta(layer->buffers());
-    values = layer->forward_all(values, on_meta(layer->parameters()), buffers, {});
+    auto buffers = ones(layer->buffers(), device);
+    values = layer->forward_all(values, ones(layer->parameters(), device), buffers, {});
     text += concat(layer->name(), " ", values.size(), "\n");
   }
   return text;
 }
 
+std::string run(const std::shared_ptr<const GraphFile>& file, int depth) {
+  const std::vector<GraphRun> runs = graph_runs(*file, depth);
+  check_cut(*file, runs);
+  std::vector<LayerPtr> layers;
+  for (const GraphRun& each : runs) layers.push_back(graph_layer(file, each));
+  const std::string text = computed(*file, layers, at::kMeta);
+  if (is_small(*file)) computed(*file, layers, at::kCPU);
+  return text;
+}
+
 std::string read(std::string_view bytes) {
-  const auto constant = [](const std::string&) { return at::ones({2}); };
+  const auto constant = [](const std::string&) { return at::ones({4}); };
   const auto file = std::make_shared<const GraphFile>(
       graph_of(parse_json(bytes, "fuzz.json"), "fuzz.json", constant));
   return run(file, 1) + run(file, 3);

@@ -10,8 +10,27 @@ import harness
 import pages
 
 
+FILES = (".cpp", ".py", ".csv", ".json", ".yaml", ".safetensors")  # endings of names that are none of options
+
+
 class Manual(pages.PageTest):
     """Has a test for each page, made below."""
+
+
+def keys_of(schema, node, prefix=""):
+    """The dotted keys of a schema, those of all its alternatives."""
+    if not isinstance(node, dict):
+        return
+    for name, value in node.get("properties", {}).items():
+        yield prefix + name
+        yield from keys_of(schema, value, f"{prefix}{name}.")
+    for branch in ("allOf", "anyOf", "oneOf"):
+        for each in node.get(branch, []):
+            yield from keys_of(schema, each, prefix)
+    for branch in ("if", "then", "else", "items"):
+        yield from keys_of(schema, node.get(branch), prefix)
+    if "$ref" in node:
+        yield from keys_of(schema, schema["$defs"][node["$ref"].split("/")[-1]], prefix)
 
 
 class Tables(pages.PageTest):
@@ -27,6 +46,16 @@ class Tables(pages.PageTest):
         for kind, page in (("schemes", "howto/choose-a-scheme.md"), ("probes", "reference/probes.md"),
                            ("codecs", "reference/compression.md")):
             self.assertEqual(self.listed(kind), pages.first_column(pages.MANUAL / page), page)
+
+    def test_name_only_options_that_there_are(self):
+        """A key of a section in backticks, as in `pipeline.stages`, is one, or that of a part."""
+        schema = json.loads(self.pipewright("schema").out)
+        known = set(keys_of(schema, schema))
+        data = {"train.x", "train.y", "train.input_ids", "train.attention_mask"}  # of the data set `tensors`
+        key = re.compile(rf"`((?:{'|'.join(schema['properties'])})(?:\.[a-z_]+)+)(?:[:=][^`]*)?`")
+        for page in sorted((pages.SOURCE / "docs").rglob("*.md")):
+            named = {name for name in key.findall(page.read_text(encoding="utf-8")) if not (page.parent / name).exists()}
+            self.assertEqual(set(), {name for name in named - known - data if not name.endswith(FILES)}, page)
 
     def test_name_all_sections(self):
         schema = json.loads(self.pipewright("schema").out)

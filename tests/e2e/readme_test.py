@@ -30,6 +30,12 @@ class Readme(pages.PageTest):
         for scheme, accuracy in said.items():
             self.assertAlmostEqual(float(accuracy), learned[scheme], delta=5, msg=scheme)
 
+    def test_it_counts_the_schemes(self):
+        count = len(self.pipewright("list", "schemes").out.splitlines())
+        ones = ["", "-one", "-two", "-three", "-four", "-five", "-six", "-seven", "-eight", "-nine"]
+        words = {20: "twenty", 30: "thirty", 40: "forty"}[count - count % 10] + ones[count % 10]
+        self.assertIn(f" {words} pipeline-parallel schemes", pages.README.read_text(encoding="utf-8"))
+
     def test_it_is_one_page(self):
         text = pages.README.read_text(encoding="utf-8")
         self.assertLessEqual(len(text.splitlines()), 120)

@@ -21,8 +21,10 @@ enum class Activation : std::uint8_t {
   Relu6,
   LeakyRelu,  ///< 0.01 x below 0
   Tanh,
-  Gelu,     ///< exact, by erf
-  GeluTanh  ///< x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))), as GPT-2's
+  Gelu,      ///< exact, by erf
+  GeluTanh,  ///< x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))), as GPT-2's
+  Silu,      ///< x σ(x)
+  Relu2      ///< max(x, 0)²
 };
 at::Tensor activate(Activation activation, const at::Tensor& x);
 /// Writes the activation into x itself, which saves memory. x must be a fresh output that its own
@@ -68,6 +70,10 @@ LayerPtr instance_norm(double eps = 1e-5);
 /// dimension. weight and bias [width].
 LayerPtr layer_norm(std::int64_t width, double eps = 1e-5);
 
+/// y = weight x/√(mean of x² + eps) over each row of the last dimension (Zhang & Sennrich, 2019).
+/// weight [width].
+LayerPtr rms_norm(std::int64_t width, double eps = 1e-5);
+
 struct EmbeddingOptions {
   double init_std = 1;
   std::int64_t zero_row = -1;  ///< ≥ 0: that row starts at 0 and never has a gradient (padding)
@@ -85,11 +91,23 @@ LayerPtr self_attention(std::int64_t width, std::int64_t heads, double dropout_p
 /// A layer and its name within the layer that contains it.
 using NamedLayer = std::pair<std::string, LayerPtr>;
 
+/// Angles by which queries and keys are turned (Su et al., 2021): that of pair i at position p is p
+/// base^(−i/n) for the first n pairs, a `share` of all, and 0 for the others.
+struct RotaryOptions {
+  double base = 10'000;
+  double share = 1;           ///< of the pairs that are turned
+  bool reaches_base = false;  ///< the slowest turns by p/base: n is then one less in the exponent
+};
+
 struct AttentionOptions {
   double dropout = 0;   ///< probability, applied to the softmax
   bool causal = false;  ///< no token attends to those after it
   bool masked = false;  ///< peeks at the top of the skip stack, bool [batch, tokens]: true where a
                         ///< token may be attended to. A token that may attend to none gets zeros
+  std::int64_t key_heads = 0;  ///< of keys and values, each for heads / key_heads queries; 0: heads
+  double scale = 0;            ///< of the scores; 0: 1/√d
+  std::optional<double> norm_eps;  ///< queries and keys are divided by √(mean of squares + this)
+  std::optional<RotaryOptions> rotary;  ///< then turned
 };
 /// Self-attention with the given projections, whose parameters are "<name>.weight", …: either three
 /// that give q, k and v, or one that gives them concatenated.
@@ -135,6 +153,8 @@ LayerPtr additive_attention(std::int64_t width);
 /// With `in_place` it overwrites its input: only inside a composite layer, and under the condition
 /// of activate_in_place().
 LayerPtr activation(Activation kind, bool in_place = false);
+/// y = c x/√(x² + c²), which lies between −c and c.
+LayerPtr bound(double c);
 /// With `ceil`, a last window that begins inside the image but ends beyond image and padding gives
 /// an output as well.
 LayerPtr max_pool(std::int64_t kernel, std::int64_t stride, std::int64_t padding = 0,
@@ -175,6 +195,8 @@ LayerPtr sequence(std::vector<NamedLayer> children);
 
 /// The sum of the layers' outputs for the first tensor, with broadcasting; names as in sequence().
 LayerPtr sum_of(std::vector<NamedLayer> children);
+/// Their product, alike.
+LayerPtr product_of(std::vector<NamedLayer> children);
 
 /// Concatenates the outputs of several layers on one input along the channels (dimension 1), in the
 /// given order. nullptr stands for the input itself. Names as in sequence().

@@ -28,8 +28,19 @@ ForeignNames gpt(const Value&) {
           .ignored = {"(transformer\\.)?h\\.\\d+\\.attn\\.(masked_)?bias"}};
 }
 
+/// The names of LlamaForCausalLM. If a file has no weight for the output layer, the token
+/// embedding's is loaded.
+ForeignNames decoder(const Value&) {
+  return {.names = {{"^embeddings\\.tokens\\.", "model.embed_tokens."},
+                    {"^layers\\.", "model.layers."},
+                    {"^norm\\.", "model.norm."}},
+          .instead = {{"^lm_head\\.", "model.embed_tokens."}, {"^model\\.", ""}},
+          .ignored = {"(model\\.)?layers\\.\\d+\\.self_attn\\.rotary_emb\\.inv_freq"}};
+}
+
 PIPEWRIGHT_FOREIGN_NAMES(roberta, huggingface, roberta);
 PIPEWRIGHT_FOREIGN_NAMES(gpt, huggingface, gpt);
+PIPEWRIGHT_FOREIGN_NAMES(decoder, huggingface, decoder);
 
 }  // namespace
 }  // namespace pipewright

@@ -123,6 +123,68 @@ Step read_attention(Options& options, const SampleShape& before) {
   return {[=] { return self_attention(width, heads, probability); }, before, {}};
 }
 
+Step read_causal_attention(Options& options, const SampleShape& before) {
+  const std::int64_t heads = options.integer("heads", 1, "Heads; a divisor of the width.", kSize);
+  const std::int64_t key_heads = options.integer(
+      "kv_heads", heads, "Heads of keys and values; a divisor of the heads.", kSize);
+  const double base = options.number(
+      "rotary_base", 10'000, "Of rotary positions; 0: queries and keys are not turned.", {0, 1e9});
+  const bool normed = options.flag(
+      "qk_norm", false, "Whether queries and keys are divided by their root mean square.");
+  const double scale =
+      options.number("scale", 0, "Of the scores; 0: 1/√(width of a head).", {0, 1e6});
+  const bool bias = options.flag("bias", false, "Whether biases are added.");
+  if (!before.is_sequence()) return refused("wants vectors, such as `embedding` makes");
+  const std::int64_t width = before.sizes[1];
+  if (width % heads != 0) return refused(concat("wants heads that divide the width, ", width));
+  const std::int64_t head = width / heads;
+  if (heads % key_heads != 0)
+    return refused(concat("wants kv_heads that divide the heads, ", heads));
+  if (base > 0 && (base < 1 || head % 2 != 0))
+    return refused(
+        concat("wants a rotary_base of 0 or at least 1, and heads of an even number of "
+               "numbers, not ",
+               head));
+  AttentionOptions how{.causal = true, .key_heads = key_heads, .scale = scale};
+  if (normed) how.norm_eps = 1e-5;
+  if (base > 0) how.rotary = RotaryOptions{.base = base};
+  return {[=] {
+            const auto projection = [&](std::int64_t out) {
+              return linear(width, out, {.bias = bias});
+            };
+            return attention({{"q_proj", projection(width)},
+                              {"k_proj", projection(head * key_heads)},
+                              {"v_proj", projection(head * key_heads)}},
+                             {"o_proj", projection(width)}, heads, how);
+          },
+          before,
+          {}};
+}
+
+Step read_swiglu(Options& options, const SampleShape& before) {
+  const std::int64_t hidden = options.integer("hidden", 0, "Features inside.", kSize);
+  const bool bias = options.flag("bias", false, "Whether biases are added.");
+  if (hidden < 1) return refused("wants the option `hidden`, the features inside");
+  if (!before.is_flat() && !before.is_sequence()) return refused("wants features or vectors");
+  const std::int64_t width = before.sizes.back();
+  return {[=] {
+            const auto into = [&](Activation activation) {
+              return linear(width, hidden, {.activation = activation, .bias = bias});
+            };
+            return sequence({{"", product_of({{"gate_proj", into(Activation::Silu)},
+                                              {"up_proj", into(Activation::Identity)}})},
+                             {"down_proj", linear(hidden, width, {.bias = bias})}});
+          },
+          before,
+          {}};
+}
+
+Step read_bound(Options& options, const SampleShape& before) {
+  const double c = options.number("c", 15, "The largest magnitude.", {1e-6, 1e6});
+  if (before.is_tokens()) return refused("wants numbers, not tokens");
+  return {[=] { return bound(c); }, before, {}};
+}
+
 Step read_lstm(Options& options, const SampleShape& before) {
   const std::int64_t hidden =
       options.integer("hidden", 0, "Numbers per token of the output.", kSize);
@@ -146,6 +208,13 @@ Step read_layer_norm(Options& options, const SampleShape& before) {
   if (!before.is_flat() && !before.is_sequence()) return refused("wants features or vectors");
   const std::int64_t width = before.sizes.back();
   return {[=] { return layer_norm(width, eps); }, before, {}};
+}
+
+Step read_rms_norm(Options& options, const SampleShape& before) {
+  const double eps = options.number("eps", 1e-5, "Added to the mean of squares.", {0, 1});
+  if (!before.is_flat() && !before.is_sequence()) return refused("wants features or vectors");
+  const std::int64_t width = before.sizes.back();
+  return {[=] { return rms_norm(width, eps); }, before, {}};
 }
 
 Step read_instance_norm(Options& options, const SampleShape& before) {
@@ -246,9 +315,14 @@ constexpr std::array kKinds{
     ListedKind{"embedding", "width", "vectors of tokens: width, std 1, positions false",
                read_embedding},
     ListedKind{"self_attention", "heads", "of all tokens: heads 1, dropout 0", read_attention},
+    ListedKind{"causal_attention", "heads",
+               "of all tokens before: heads 1, kv_heads heads, rotary_base 10000 (0: no rotary "
+               "positions), qk_norm false, scale 0 (1/√(width of a head)), bias false",
+               read_causal_attention},
     ListedKind{"lstm", "hidden", "one LSTM layer: hidden", read_lstm},
     ListedKind{"batch_norm", "", "of an image's channels: eps 1e-5, momentum 0.1", read_batch_norm},
     ListedKind{"layer_norm", "", "of the last dimension: eps 1e-5", read_layer_norm},
+    ListedKind{"rms_norm", "", "of the last dimension: eps 1e-5", read_rms_norm},
     ListedKind{"instance_norm", "", "of each channel of each image: eps 1e-5", read_instance_norm},
     ListedKind{"dropout", "probability", "probability 0.5", read_dropout},
     ListedKind{"channel_dropout", "probability", "of whole channels: probability 0.5",
@@ -259,6 +333,10 @@ constexpr std::array kKinds{
     ListedKind{"tanh", "", "hyperbolic tangent", read_activation<Activation::Tanh>},
     ListedKind{"gelu", "", "exact", read_activation<Activation::Gelu>},
     ListedKind{"gelu_tanh", "", "gelu by tanh, as GPT-2's", read_activation<Activation::GeluTanh>},
+    ListedKind{"silu", "", "x σ(x)", read_activation<Activation::Silu>},
+    ListedKind{"relu2", "", "max(x, 0)²", read_activation<Activation::Relu2>},
+    ListedKind{"swiglu", "hidden", "a gated MLP: hidden, bias false", read_swiglu},
+    ListedKind{"bound", "c", "c x/√(x² + c²): c 15", read_bound},
     ListedKind{"max_pool", "kernel", "kernel 2, stride kernel, padding 0", read_max_pool},
     ListedKind{"average_pool", "kernel", "kernel 2, stride kernel, padding 0", read_average_pool},
     ListedKind{"average_pool_to", "size", "adaptive average pooling: size 1", read_average_pool_to},

@@ -43,6 +43,7 @@ ROBERTA = {
     "name": "roberta", "vocabulary": 1000, "tokens": 64, "positions": 70, "width": 256, "heads": 4,
     "feed_forward": 1024, "layers": 3, "classes": 2,
 }
+DECODER = {"name": "decoder", "vocabulary": 1000, "tokens": 128, "width": 256, "heads": 4, "layers": 3, "mlp_width": 768}
 GPT = {"name": "gpt", "vocabulary": 1000, "tokens": 64, "width": 256, "heads": 4, "layers": 3}
 ENCODER = {
     "name": "encoder", "layers": 3, "width": 256, "heads": 4, "feed_forward": 1024, "tokens": 64, "classes": 10,
@@ -94,6 +95,9 @@ CASES = {
     "gnmt16": {"model": {**GNMT, "name": "gnmt16"}, "batch": 16, "loss": SMOOTHED},
     "roberta": {"model": ROBERTA, "batch": 8},
     "roberta_no_dropout": {"model": {**ROBERTA, "dropout": 0}, "batch": 8},
+    "decoder": {"model": DECODER, "batch": 8},
+    "decoder_grouped": {"model": {**DECODER, "kv_heads": 2}, "batch": 8},
+    "decoder_slow_links": {"model": {**DECODER, "preset": "slow_links", "mlp_width": 1024}, "batch": 8},
     "gpt": {"model": GPT, "batch": 8},
     "gpt_no_dropout": {"model": {**GPT, "dropout": 0}, "batch": 8},
 }

@@ -19,7 +19,7 @@ from plain_models import MODELS
 from torch.nn import functional
 
 TRANSLATORS = {"gnmt8", "gnmt16"}
-TOKENS = {"transformer", "residual_lstm", "roberta", "gpt"} | TRANSLATORS
+TOKENS = {"transformer", "residual_lstm", "roberta", "gpt", "decoder"} | TRANSLATORS
 LEAST_WORD = 4  # tokens below it are marks and padding
 
 
@@ -29,7 +29,7 @@ def minibatch(model, batch):
     if name in TOKENS:
         words, shape = model["vocabulary"], (batch, model["tokens"])
         inputs = [torch.randint(LEAST_WORD, words, shape) for _ in range(2 if name in TRANSLATORS else 1)]
-        if name in TRANSLATORS | {"gpt"}:
+        if name in TRANSLATORS | {"gpt", "decoder"}:
             return inputs, torch.randint(LEAST_WORD, words, shape)
         return inputs, torch.randint(2, (batch,))
     if name == "unet":

@@ -415,10 +415,66 @@ class Gpt(nn.Module):
         return self.model(ids).logits
 
 
+class DecoderBlock(nn.Module):
+    """Llama's, or that of a public contest over slow links."""
+
+    def __init__(self, width, heads, kv_heads, hidden, contest):
+        super().__init__()
+        self.heads, self.kv_heads, self.contest = heads, kv_heads, contest
+        size = width // heads
+        self.q, self.o = (nn.Linear(width, width, bias=contest) for _ in "qo")
+        self.k, self.v = (nn.Linear(width, size * kv_heads, bias=contest) for _ in "kv")
+        self.up, self.down = nn.Linear(width, hidden, bias=contest), nn.Linear(hidden, width, bias=contest)
+        self.gate = None if contest else nn.Linear(width, hidden, bias=False)
+        self.before, self.behind = (nn.RMSNorm(width, eps=1e-5) for _ in range(2))
+
+    @staticmethod
+    def turned(x, cosines, sines):
+        left, right = x.chunk(2, -1)
+        return torch.cat((left * cosines - right * sines, right * cosines + left * sines), -1).type_as(x)
+
+    def attention(self, x, angles):
+        q, k, v = (each(x).unflatten(-1, (heads, -1)).transpose(1, 2) for each, heads in ((self.q, self.heads), (self.k, self.kv_heads), (self.v, self.kv_heads)))
+        if self.contest:
+            q, k = (functional.rms_norm(each, (each.shape[-1],), eps=1e-5) for each in (q, k))
+        q, k = self.turned(q, *angles), self.turned(k, *angles)
+        scale = 0.12 if self.contest else None
+        y = functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=scale, enable_gqa=self.heads != self.kv_heads)
+        return self.o(y.transpose(1, 2).flatten(2))
+
+    def forward(self, x, angles):
+        x = x + self.attention(self.before(x), angles)
+        y = self.behind(x)
+        y = self.up(y).relu().square() if self.contest else functional.silu(self.gate(y)) * self.up(y)
+        return x + self.down(y)
+
+
+class Decoder(nn.Module):
+    def __init__(self, vocabulary, tokens, width, heads, layers, preset="llama", kv_heads=0, mlp_width=0, **_):
+        super().__init__()
+        contest, size = preset == "slow_links", width // heads
+        self.embedding = nn.Embedding(vocabulary, width)
+        self.first = nn.RMSNorm(width, eps=1e-5) if contest else nn.Identity()
+        self.blocks = nn.ModuleList(DecoderBlock(width, heads, kv_heads or heads, mlp_width or 4 * width, contest) for _ in range(layers))
+        self.norm, self.output = nn.RMSNorm(width, eps=1e-5), nn.Linear(width, vocabulary, bias=contest)
+        self.contest = contest
+        frequencies = 10000.0 ** -(torch.arange(size // 2) / (size // 2))
+        angles = torch.outer(torch.arange(tokens), frequencies)
+        self.angles = angles.cos(), angles.sin()
+
+    def forward(self, ids):
+        x = self.first(self.embedding(ids))
+        for block in self.blocks:
+            x = block(x, self.angles)
+        y = self.output(self.norm(x))
+        return 15 * y * (y.square() + 15**2).rsqrt() if self.contest else y
+
+
 MODELS = {
     "alexnet": alexnet,
     "amoebanet_d": AmoebaNetD,
     "cnn": cnn,
+    "decoder": Decoder,
     "densenet121": densenet121,
     "encoder": encoder,
     "gnmt8": partial(Gnmt, 4),

@@ -18,6 +18,7 @@ at::Tensor activated_on_meta(Activation activation, const at::Tensor& x, const a
 }  // namespace
 
 at::Tensor activate(Activation activation, const at::Tensor& x) {
+  if (activation == Activation::Relu2) return activate(Activation::Relu, x).square();
   if (x.is_meta()) return activated_on_meta(activation, x, at::empty_like(x));
   switch (activation) {
     case Activation::Identity: return x;
@@ -27,6 +28,8 @@ at::Tensor activate(Activation activation, const at::Tensor& x) {
     case Activation::Tanh: return at::tanh(x);
     case Activation::Gelu: return at::gelu(x);
     case Activation::GeluTanh: return at::gelu(x, "tanh");
+    case Activation::Silu: return at::silu(x);
+    case Activation::Relu2: break;
   }
   PIPEWRIGHT_CHECK(false, "no such activation");
 }
@@ -41,7 +44,9 @@ at::Tensor activate_in_place(Activation activation, at::Tensor x) {
     case Activation::LeakyRelu: return at::leaky_relu_(x, kLeak);
     case Activation::Tanh: return at::tanh_(x);
     case Activation::Gelu:
-    case Activation::GeluTanh: return activate(activation, x);  // their backward needs x
+    case Activation::GeluTanh:
+    case Activation::Silu: return activate(activation, x);  // their backward needs x
+    case Activation::Relu2: return at::relu_(x).square();
   }
   PIPEWRIGHT_CHECK(false, "no such activation");
 }

@@ -23,19 +23,22 @@ class AttentionCore {
     dropout_->set_name(layer + ".dropout");
   }
 
-  /// dropout(softmax(q kᵀ / √d)) v for q [batch, heads, queries, d], k and v [batch, heads, keys,
-  /// d]. `keys` is bool [batch, keys], true where a key may be attended to; undefined: all may. A
-  /// query that may attend to no key gets zeros. In a pass with slices, k and v are those of this
-  /// slice, and its queries also attend to the keys of the slices before it.
-  at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+  /// dropout(softmax(scale q kᵀ)) v for q [batch, heads, queries, d], k and v [batch, key heads,
+  /// keys, d], with q and k normalised and turned before where the options say so. `keys` is bool
+  /// [batch, keys], true where a key may be attended to; undefined: all may. A query that may
+  /// attend to no key gets zeros. In a pass with slices, k and v are those of this slice, and its
+  /// queries also attend to the keys of the slices before it.
+  at::Tensor attend(const at::Tensor& queries, const at::Tensor& own_keys, const at::Tensor& v,
                     const at::Tensor& keys, const Pass& pass) const;
 
-  /// Reshapes [batch, tokens, width] to [batch, heads, tokens, width / heads]; join() does the
-  /// reverse.
-  at::Tensor split(const at::Tensor& x) const;
+  /// Reshapes queries [batch, tokens, width] to [batch, heads, tokens, d], keys and values to
+  /// [batch, key heads, tokens, d]; join() does the reverse.
+  at::Tensor split(const at::Tensor& x, bool queries) const;
   static at::Tensor join(const at::Tensor& x);
 
  private:
+  /// Keys or values, for each head of the queries.
+  at::Tensor for_all_heads(const at::Tensor& x) const;
   at::Tensor attend_to_all(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                            const at::Tensor& keys, const Pass& pass) const;
   at::Tensor shares_on_meta(const at::Tensor& scores, const at::Tensor& keys) const;
@@ -45,7 +48,7 @@ class AttentionCore {
 
   std::string name_;
   std::int64_t heads_;
-  bool drops_, causal_;
+  AttentionOptions options_;
   LayerPtr dropout_;
 };
 

@@ -80,19 +80,25 @@ class Concatenation final : public Children {
   }
 };
 
-class Sum final : public Children {
+/// Adds or multiplies what its children give.
+class Combined final : public Children {
  public:
-  using Children::Children;
+  using Operator = at::Tensor (*)(const at::Tensor&, const at::Tensor&);
+  Combined(std::vector<NamedLayer> children, Operator combine)
+      : Children(std::move(children)), combine_(combine) {}
 
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
                      std::span<at::Tensor> buffers, const Pass& pass) const override {
-    at::Tensor sum;
+    at::Tensor all;
     for (const Part& part : parts_) {
-      const at::Tensor term = part.forward(input, parameters, buffers, pass);
-      sum = sum.defined() ? at::add(sum, term) : term;
+      const at::Tensor one = part.forward(input, parameters, buffers, pass);
+      all = all.defined() ? combine_(all, one) : one;
     }
-    return sum;
+    return all;
   }
+
+ private:
+  Operator combine_;
 };
 
 class Residual final : public Composite {
@@ -146,7 +152,13 @@ LayerPtr concatenate(std::vector<NamedLayer> branches) {
 }
 
 LayerPtr sum_of(std::vector<NamedLayer> children) {
-  return std::make_shared<Sum>(std::move(children));
+  return std::make_shared<Combined>(
+      std::move(children), [](const at::Tensor& a, const at::Tensor& b) { return at::add(a, b); });
+}
+
+LayerPtr product_of(std::vector<NamedLayer> children) {
+  return std::make_shared<Combined>(
+      std::move(children), [](const at::Tensor& a, const at::Tensor& b) { return at::mul(a, b); });
 }
 
 LayerPtr residual(LayerPtr body, LayerPtr shortcut, Activation activation) {

@@ -43,9 +43,9 @@ class ProjectedAttention final : public Composite {
     for (std::size_t i = 0; i + 1 < parts_.size(); ++i)
       qkv.push_back(parts_[i].forward(inputs[0], parameters, buffers, pass));
     if (qkv.size() == 1) qkv = qkv[0].chunk(3, -1);
-    for (at::Tensor& each : qkv) each = core_.split(each);
     const at::Tensor mixed =
-        core_.attend(qkv[0], qkv[1], qkv[2], masked_ ? inputs.back() : at::Tensor(), pass);
+        core_.attend(core_.split(qkv[0], true), core_.split(qkv[1], false),
+                     core_.split(qkv[2], false), masked_ ? inputs.back() : at::Tensor(), pass);
     Tensors outputs = inputs;
     outputs[0] = parts_.back().forward(AttentionCore::join(mixed), parameters, buffers, pass);
     return outputs;

@@ -32,6 +32,19 @@ constexpr SmallTextModel kSmallTextModels[] = {
      "{vocabulary: 11, tokens: 6, positions: 12, padding: 4, width: 6, heads: 1, feed_forward: 4, "
      "layers: 1, dropout: 0}"},
     {"gpt", "{vocabulary: 11, tokens: 6, width: 8, heads: 2, layers: 2, dropout: 0.3}"},
+    {"decoder",
+     "{vocabulary: 11, tokens: 6, width: 8, heads: 4, kv_heads: 2, layers: 2, dropout: 0.3}"},
+    {"decoder",
+     "{preset: slow_links, vocabulary: 11, tokens: 6, width: 8, heads: 2, layers: 2, dropout: "
+     "0.2}"},
+    {"decoder", "{preset: gpt2, vocabulary: 7, tokens: 6, width: 6, heads: 3, layers: 1}"},
+    {"decoder",
+     "{vocabulary: 7, tokens: 6, width: 6, heads: 2, layers: 2, positions: none, norm: layer, "
+     "mlp: gelu, qk_norm: true}"},
+    {"sequential",
+     "{input: [6], vocabulary: 11, layers: [{embedding: 8}, {residual: [rms_norm, "
+     "{causal_attention: {heads: 4, kv_heads: 2, qk_norm: true}}]}, {residual: [rms_norm, "
+     "{swiglu: 12}]}, {dropout: 0.2}, {linear: 11}, {bound: 15}]}"},
     {"gpt", "{vocabulary: 7, tokens: 6, width: 6, heads: 3, layers: 1, dropout: 0}"},
 };
 

@@ -147,6 +147,20 @@ TEST(ForwardAndBackwardWeights, LayerNorm) {
                           {norm.grad_weight(g), norm.grad_bias(g)}});
 }
 
+/// y = w x r with r = 1/√(mean x² + eps): dx = r (g w) − x r³ mean(g w x), dw = Σ g x r.
+TEST(ForwardAndBackwardWeights, RmsNorm) {
+  const LayerPtr layer = rms_norm(6);
+  const LayerWeights w(*layer);
+  const at::Tensor x = random({3, 4, 6}, 3);
+  const at::Tensor r = 1 / ((x * x).mean(-1, true) + 1e-5).sqrt();
+  const at::Tensor y = w.forward[0] * x * r;
+  const at::Tensor g = grad_output(y, kWeightsGradSeed), to_x = g * w.backward[0];
+  expect_equal_gradients(gradients(*layer, x, w.forward, w.backward, kWeightsGradSeed),
+                         {y,
+                          r * to_x - x * r * r * r * (to_x * x).mean(-1, true),
+                          {(g * x * r).sum(at::IntArrayRef{0, 1})}});
+}
+
 TEST(ForwardAndBackwardWeights, SelfAttention) {
   const Pass pass{.seed = 5, .epoch = 1, .minibatch = 7, .first_sample = 3};
   for (const double probability : {0.0, 0.3}) {
@@ -325,6 +339,7 @@ TEST(ForwardAndBackwardWeights, AreAlsoToldApartInFloat32) {
   check(residual(norm_of_convolution(3), norm_of_convolution(1)), random({4, 2, 8, 8}, 3));
   check(linear(32, 16, {.activation = Activation::Tanh}), random({4, 8, 32}, 3));
   check(layer_norm(32), random({4, 8, 32}, 3));
+  check(rms_norm(32), random({4, 8, 32}, 3));
   // Smaller numbers than elsewhere: large scores make softmax jump between tokens.
   check(self_attention(32, 4), 0.1 * random({4, 8, 32}, 3));
   check(self_attention(32, 4, 0.25), 0.1 * random({4, 8, 32}, 3));

@@ -278,6 +278,7 @@ TEST(MixedLayers, RoundProductsOnce) {
 TEST(MixedLayers, RoundNormsOnce) {
   expect_near_float64(batch_norm(5), random({4, 5, 6, 6}, 1), tolerance::kRoundedOnce);
   expect_near_float64(layer_norm(24), random({9, 24}, 1), tolerance::kRoundedOnce);
+  expect_near_float64(rms_norm(24), random({9, 24}, 1), tolerance::kRoundedOnce);
 }
 
 /// Queries, keys and values, the scores' softmax, its product with the values, the projection: each

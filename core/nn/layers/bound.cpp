@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "core/base/error.h"
+#include "core/nn/layers.h"
+#include "core/nn/meta/on_meta.h"
+#include "core/tensors/torch.h"
+
+namespace pipewright {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// With r = 1/√(x² + c²): y = c x r and dy/dx = (c r)³. Only c r is kept, the size of the scores of
+/// a whole vocabulary.
+struct Bounded : torch::autograd::Function<Bounded> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, double c) {
+    const at::Tensor slope = x.square().add_(c * c).rsqrt_().mul_(c);
+    context->save_for_backward({slope});
+    return x * slope;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    if (!gradients[0].defined()) return {{}, {}};
+    return {context->get_saved_variables()[0].pow(3).mul_(gradients[0]), {}};
+  }
+};
+
+class Bound final : public Layer {
+ public:
+  explicit Bound(double c) : c_(c) { PIPEWRIGHT_CHECK(c > 0, "a bound of ", c); }
+
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
+                     const Pass&) const override {
+    if (input.is_meta())
+      return made_on_meta({input}, at::empty_like(input), {at::empty_like(input)});
+    return Bounded::apply(input, c_);
+  }
+
+ private:
+  double c_;
+};
+
+}  // namespace
+
+LayerPtr bound(double c) {
+  return std::make_shared<Bound>(c);
+}
+
+}  // namespace pipewright

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Rotary positions as a part of attention.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "core/nn/layers.h"
+
+namespace pipewright {
+
+/// Cosines and sines of the angles by which the pairs of each position are turned, [tokens, d/2].
+struct RotaryTable {
+  at::Tensor cosines, sines;
+};
+
+/// For `tokens` positions from `first` on, heads of `d` numbers, in the format and on the device of
+/// `like`. Angles are computed in float64.
+RotaryTable rotary_table(const RotaryOptions& options, std::int64_t first, std::int64_t tokens,
+                         std::int64_t d, const at::Tensor& like);
+
+/// Turns each pair (x_i, x_{i + d/2}) of x [..., tokens, d] by its angle a (Su et al., 2021):
+/// (x_i cos a − x_{i + d/2} sin a, x_{i + d/2} cos a + x_i sin a).
+at::Tensor rotated(const at::Tensor& x, const RotaryTable& table);
+
+}  // namespace pipewright

@@ -186,6 +186,12 @@ void CommandLine::plugins() {
   list("plugin", "FILE", "a shared library with schemes, models or other parts of your own");
 }
 
+void CommandLine::where() {
+  list("where", "SETTINGS",
+       "the run in the folder of a sweep that has these settings, such as "
+       "scheme.name=pipedream,seed=2");
+}
+
 bool CommandLine::parse(const std::vector<std::string>& arguments) {
   if (outline_wanted != nullptr) {
     *outline_wanted = parsed_->outline();

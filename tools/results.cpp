@@ -19,8 +19,10 @@
 #include "core/sweep/sweep_plan.h"
 #include "core/system/terminal.h"
 #include "core/tables/best_cells.h"
+#include "core/tables/run_choice.h"
 #include "core/tables/table.h"
 #include "core/tables/verdicts.h"
+#include "tools/report/sources.h"
 
 namespace pipewright {
 namespace {
@@ -65,6 +67,25 @@ void tell_of_rows(const KeptResults& kept, const std::filesystem::path& file) {
 }
 
 }  // namespace
+
+std::filesystem::path run_in(const std::filesystem::path& folder, const std::string& settings) {
+  std::error_code none;
+  if (!std::filesystem::is_directory(folder, none))
+    throw Error(ErrorKind::Experiment,
+                "is no folder; --where needs the folder of a sweep, such as runs/<name>",
+                folder.string());
+  return chosen_run(runs_of_folder(folder), settings).folder;
+}
+
+std::filesystem::path run_in(const std::filesystem::path& path, const CommandLine& line) {
+  const std::vector<std::string> settings = line.texts("where");
+  if (settings.empty()) return path;
+  if (settings.size() > 1)
+    throw Error(ErrorKind::Experiment,
+                concat("--where is given ", settings.size(),
+                       " times; expected one, with commas between its settings"));
+  return run_in(path, settings.front());
+}
 
 std::filesystem::path results_folder(const ExperimentArguments& given, const Value& document) {
   if (!given.out.empty()) return given.out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Shared by `sweep`, `table`, `plot` and `report`: where results are and how they are shown.
+/// Shared by commands with results: where they are and how they are shown.
 #pragma once
 
 #include <filesystem>
@@ -14,6 +14,12 @@ namespace pipewright {
 
 /// The folder of results: --out, or runs/<name>.
 std::filesystem::path results_folder(const ExperimentArguments& given, const Value& document);
+
+/// The folder of the run that `settings`, a value of --where, choose among those in the folder of a
+/// sweep. Throws Error{Experiment} as chosen_run() does, and where there is no folder.
+std::filesystem::path run_in(const std::filesystem::path& folder, const std::string& settings);
+/// The same with the only --where of a line; without one, the path as it is.
+std::filesystem::path run_in(const std::filesystem::path& path, const CommandLine& line);
 
 /// Sets the document's value at `path` to that of the option, if it was given.
 void apply_as_if_written(const CommandLine& line, const char* option, const std::string& path,

@@ -122,10 +122,12 @@ SourcedCosts CostSource::of(const Experiment& experiment, const Hardware& hardwa
   if (is_table()) return of_table(experiment);
   if (profile_) return of_profile(experiment, hardware);
   if (!hardware.rates.known())
-    throw Error(ErrorKind::Experiment,
-                concat("what the stages cost is not known: `pipewright profile ", files_.experiment,
-                       "` measures it and writes profile.yaml, which --profile-file profile.yaml "
-                       "then takes; or write --costs, or give --hardware that says its teraflops"));
+    throw Error(
+        ErrorKind::Experiment,
+        concat("what the stages cost is not known: `pipewright profile ", files_.experiment,
+               "` measures it and writes profile.yaml, which --profile-file profile.yaml "
+               "then takes; or write --costs, or give --hardware that says devices.teraflops and "
+               "devices.memory_gb_per_s"));
   check_format(experiment, hardware);
   const Roofline roofline(hardware.rates, experiment.train.precision.name,
                           weight_moves(experiment));

@@ -147,7 +147,9 @@ class Commands(harness.EndToEnd):
         self.assertRegex(
             self.pipewright("describe", "pipelin", code=EXPERIMENT).err, r"did you mean 'pipeline'\?"
         )
-        self.assertIn("; try `pipewright describe codec svd`", self.pipewright("describe", "svd", code=EXPERIMENT).err)
+        self.assertEqual(self.pipewright("describe", "codec", "svd").out, self.pipewright("describe", "svd").out)
+        two = self.pipewright("describe", "quadratic", code=EXPERIMENT).err
+        self.assertIn("try `pipewright describe model quadratic` or `pipewright describe dataset quadratic`", two)
         pipeline = self.pipewright("describe", "pipeline").out
         self.assertIn("compression.edges: a list of whole numbers of at least 0", pipeline)
 

@@ -16,6 +16,7 @@
 #include "core/system/terminal.h"
 #include "core/training/resume.h"
 #include "tools/command.h"
+#include "tools/results.h"
 #include "tools/start/libtorch.h"
 
 namespace pipewright {
@@ -61,9 +62,21 @@ Side side_of(const fs::path& path, const std::string& point) {
   return {name, std::nullopt, read_experiment(one.document, faults)};
 }
 
+/// The runs of one or two folders of sweeps that have these settings.
+std::pair<Side, Side> sides_where(const std::vector<std::string>& folders,
+                                  const std::vector<std::string>& settings) {
+  if (settings.size() != 2)
+    throw Error(ErrorKind::Experiment, concat("--where is given ", settings.size(),
+                                              " times; expected one for each of two runs"));
+  return {side_of(run_in(folders.front(), settings[0]), {}),
+          side_of(run_in(folders.back(), settings[1]), {})};
+}
+
 /// The two things that the arguments name: two paths, or one file with two points of its sweep.
 std::pair<Side, Side> sides_of(const CommandLine& line) {
   const std::vector<std::string> paths = line.texts("RUN"), points = line.texts("point");
+  const std::vector<std::string> settings = line.texts("where");
+  if (!settings.empty()) return sides_where(paths, settings);
   if (points.size() > 2)
     throw Error(ErrorKind::Experiment,
                 concat("--point is given ", points.size(), " times; expected one for each of two"));
@@ -158,11 +171,15 @@ int run_compare(const std::vector<std::string>& arguments) {
       "the end; and their schedules, worker by worker: how many actions are the same, how many "
       "read other weights, and the first that differs. Each may also be an experiment file, of "
       "which settings and schedule are compared.");
-  line.positional("RUN", "the folder of a run, or an experiment file; one file with two --point", 1,
-                  2);
+  line.positional(
+      "RUN",
+      "the folder of a run, or an experiment file; one file with two --point, or the folder of a "
+      "sweep with two --where",
+      1, 2);
   line.list("point", "POINT",
             "of a file with a sweep: its number, or the name that `check` prints; the second "
             "--point is that of the second file, or the second of one file");
+  line.where();
   line.option("minibatches", "N", "how many mini-batches of the schedules to compare", "8");
   line.plugins();
   if (!line.parse(arguments)) return 0;
@@ -182,7 +199,9 @@ int run_compare(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kCompare{"compare", "compare RUN RUN | compare FILE --point P --point Q",
-                       "what two runs differ in, and where first", run_compare};
+const Command kCompare{
+    "compare",
+    "compare RUN RUN | compare FILE --point P --point Q | compare DIR --where S --where T",
+    "what two runs differ in, and where first", run_compare};
 
 }  // namespace pipewright

@@ -104,6 +104,7 @@ int run_export(const std::vector<std::string>& arguments) {
   line.list("set", "KEY=VALUE", "as in the sweep of the file");
   line.option("profile", "P", "as in the sweep of the file");
   line.plugins();
+  line.where();
   if (!line.parse(arguments)) return 0;
   const std::optional<LongFormat> format = export_format(line.text("format"));
   const fs::path output = line.text("output");
@@ -114,7 +115,8 @@ int run_export(const std::vector<std::string>& arguments) {
     line.refuse_given({"out"}, "is the folder of one file's results; give that folder as a SOURCE");
   std::vector<ExportedRun> runs;
   for (std::size_t i = 0; i < sources.size(); ++i)
-    std::ranges::move(runs_of(sources[i], line, i, sources.size() > 1), std::back_inserter(runs));
+    std::ranges::move(runs_of(run_in(sources[i], line), line, i, sources.size() > 1),
+                      std::back_inserter(runs));
   check_names(runs);
   const std::string what = counted(runs.size(), "run");
   if (format) {

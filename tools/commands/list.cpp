@@ -6,8 +6,11 @@
 #include "core/base/error.h"
 #include "core/simulation/shipped_hardware.h"
 #include "core/system/terminal.h"
+#include "core/tables/run_choice.h"
 #include "tools/command.h"
 #include "tools/part_kinds.h"
+#include "tools/report/sources.h"
+#include "tools/results.h"
 
 namespace pipewright {
 namespace {
@@ -39,15 +42,35 @@ void print_parts(const Group& group) {
     print("  %-*s  %s\n", static_cast<int>(width), name.c_str(), summary.c_str());
 }
 
+/// The runs of a folder in the words that choose each, or the folder of the one that --where does.
+int list_runs(const CommandLine& line) {
+  const std::filesystem::path folder = line.text("KIND");
+  if (line.given("where")) {
+    print("%s\n", run_in(folder, line).c_str());
+    return 0;
+  }
+  const std::vector<RunRecord> runs = runs_of_folder(folder);
+  const std::vector<std::string> settings = distinguishing_settings(runs);
+  std::size_t width = 0;
+  for (const RunRecord& run : runs) width = std::max(width, run.folder.string().size());
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    print("  %-*s  %-11s  %s\n", static_cast<int>(width), runs[i].folder.c_str(),
+          runs[i].state.c_str(), settings[i].c_str());
+  return 0;
+}
+
 int run_list(const std::vector<std::string>& arguments) {
   CommandLine line(kList,
-                   "Names the parts an experiment can be made of, with one line about each.");
+                   "Names the parts an experiment can be made of, with one line about each. Of a "
+                   "folder it names the runs, their states and the settings in which they differ.");
   line.positional("KIND",
                   "schemes, models, datasets, codecs, optimizers, losses, gradient_rules, probes, "
-                  "metrics or hardware; default: all",
+                  "metrics or hardware, or the folder of a sweep; default: all parts",
                   0, 1);
+  line.where();
   line.plugins();
   if (!line.parse(arguments)) return 0;
+  if (line.given("where")) return list_runs(line);
   std::vector<Group> groups;
   for (const PartKind& kind : part_kinds()) groups.push_back(group_of(kind));
   groups.push_back(hardware());
@@ -62,6 +85,8 @@ int run_list(const std::vector<std::string>& arguments) {
     print_parts(group);
     if (!wanted.empty()) return 0;
   }
+  std::error_code none;
+  if (std::filesystem::is_directory(wanted, none)) return list_runs(line);
   if (!wanted.empty())
     throw Error(ErrorKind::Experiment,
                 concat("there are no parts called '", wanted, "'", suggestion(wanted, known)));
@@ -70,8 +95,8 @@ int run_list(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kList{"list",
-                    "list [schemes | models | datasets | codecs | optimizers | losses | hardware]",
-                    "the parts an experiment can be made of", run_list};
+const Command kList{
+    "list", "list [schemes | models | datasets | codecs | optimizers | losses | hardware | DIR]",
+    "the parts an experiment can be made of, or the runs of a folder", run_list};
 
 }  // namespace pipewright

@@ -167,8 +167,10 @@ int run_report(const std::vector<std::string>& arguments) {
               "or a name of `list hardware`");
   declare_results(line);
   line.option("output,o", "FILE", "write the page there; default: report.html in the runs' folder");
+  line.where();
   if (!line.parse(arguments)) return 0;
-  const ExperimentArguments given = line.experiment_arguments();
+  ExperimentArguments given = line.experiment_arguments();
+  given.file = run_in(given.file, line);
   std::error_code none;
   const bool of_folder = fs::is_directory(given.file, none);
   ReportSource source = source_of(line, given);

@@ -22,6 +22,7 @@
 #include "tools/command.h"
 #include "tools/interrupt.h"
 #include "tools/launch.h"
+#include "tools/results.h"
 #include "tools/start/libtorch.h"
 
 namespace pipewright {
@@ -201,8 +202,10 @@ int run_run(const std::vector<std::string>& arguments) {
   line.flag("resume", "go on at the last checkpoint of the folder; a finished run is left alone");
   line.flag("overwrite", "begin anew in a folder that holds a run");
   line.flag("quiet", "print nothing but errors");
+  line.where();
   if (!line.parse(arguments)) return 0;
   ExperimentArguments given = line.experiment_arguments();
+  given.file = run_in(given.file, line);
   read_from_folder(given, line.given("resume"));
   Problems faults;
   const OneExperiment one = one_experiment(given, faults);

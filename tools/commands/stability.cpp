@@ -18,6 +18,7 @@
 #include "core/system/given_files.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
+#include "tools/results.h"
 
 namespace pipewright {
 namespace {
@@ -206,6 +207,7 @@ void declare_options(CommandLine& line) {
       "one row for each point of the file's sweep: its smallest edge, at which stage, and the "
       "delay there; ends with the scheme that tolerates the largest learning rate");
   line.option("run", "DIR", "the folder of a run of this experiment, whose probes.csv is read");
+  line.where();
   line.option("hessian", "FILE",
               "a Hessian as JSON, {\"matrix\": [[2, 1], [1, 2]]}: also print the largest stable "
               "learning rate of the whole pipeline. Each stage has one row, or as many as every "
@@ -228,7 +230,7 @@ void note_beside(StabilityFormat format, const std::string& remark) {
 }
 
 int run_swept_stability(const CommandLine& line) {
-  line.refuse_given({"point", "run", "hessian"},
+  line.refuse_given({"point", "run", "where", "hessian"},
                     "is for one experiment, and --sweep takes all points");
   const StabilityFormat format = stability_format(line.text("format"), true);
   SweptEdges sweep;
@@ -275,7 +277,8 @@ int run_stability(const std::vector<std::string>& arguments) {
   const StabilityFormat format = stability_format(line.text("format"), false);
   const double discrepancy = given_discrepancy(line);
   const Experiment experiment = experiment_of(line);
-  if (line.given("run")) refuse_other_run(line.text("run"), experiment);
+  const std::filesystem::path run = run_in(line.text("run"), line);
+  if (line.given("run")) refuse_other_run(run, experiment);
   std::optional<Dynamics> dynamics = dynamics_of(experiment);
   if (!dynamics)
     throw Error(ErrorKind::Experiment, no_recurrence(experiment),
@@ -285,7 +288,7 @@ int run_stability(const std::vector<std::string>& arguments) {
   if (line.given("hessian"))
     report.coupled =
         coupled_of(*dynamics, read_hessian(line.text("hessian"), experiment.pipeline.stages));
-  if (line.given("run")) report.measured = curvature_of_run(line.text("run"), report);
+  if (line.given("run")) report.measured = curvature_of_run(run, report);
   Value figures = stability_value(report);
   figures.at_or_add("optimizer") = *experiment.resolved.find("optimizer");
   const std::string json = to_json(figures) + "\n";

@@ -12,6 +12,7 @@
 #include "core/traces/planned.h"
 #include "core/traces/trace_file.h"
 #include "tools/command.h"
+#include "tools/results.h"
 
 namespace pipewright {
 namespace {
@@ -124,15 +125,16 @@ int run_timeline(const std::vector<std::string>& arguments) {
       "It draws the "
       "same schedule as planned, simulated with the medians of the run's own times, above what was "
       "measured.");
-  line.positional("DIR", "the folder of a run", 1, 1);
+  line.positional("DIR", "the folder of a run, or of a sweep with --where", 1, 1);
   line.option("svg", "FILE", "where the picture goes; default: timeline.svg in the run's folder");
+  line.where();
   line.option("longest", "N", "how many idle times are listed", "10");
   line.option("json", "FILE", "write all figures as JSON, every idle time with its parts included");
   if (!line.parse(arguments)) return 0;
   const int longest = line.integer("longest");
   if (longest < 1)
     throw Error(ErrorKind::Experiment, concat("--longest is ", longest, "; expected at least 1"));
-  const std::filesystem::path folder = line.text("DIR");
+  const std::filesystem::path folder = run_in(line.text("DIR"), line);
   const MeasuredTrace trace = read_trace(folder / "trace.json");
   const Simulation plan = planned(trace.proved, trace.spans);
   const MeasuredTimes times = measured_times(trace.proved, trace.spans);
@@ -160,7 +162,7 @@ int run_timeline(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kTimeline{"timeline", "timeline DIR [--svg F] [--longest N] [--json F]",
+const Command kTimeline{"timeline", "timeline DIR [--where S] [--svg F] [--longest N] [--json F]",
                         "what a measured run waited for, beside its plan", run_timeline};
 
 }  // namespace pipewright

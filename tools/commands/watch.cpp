@@ -11,6 +11,7 @@
 #include "core/system/terminal.h"
 #include "tools/command.h"
 #include "tools/interrupt.h"
+#include "tools/results.h"
 
 namespace pipewright {
 namespace {
@@ -44,8 +45,9 @@ int run_watch(const std::vector<std::string>& arguments) {
       "not the runs. A run that a cluster has not started yet is not shown, because it has no "
       "folder.");
   line.positional("DIR", "the folder of a sweep or of a run", 1, 1);
+  line.where();
   if (!line.parse(arguments)) return 0;
-  const std::filesystem::path folder = line.text("DIR");
+  const std::filesystem::path folder = run_in(line.text("DIR"), line);
   const std::atomic<bool>& stop = *interrupt_flag();
   WatchedSweep before;
   {
@@ -69,7 +71,7 @@ int run_watch(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kWatch{"watch", "watch DIR",
+const Command kWatch{"watch", "watch DIR [--where S]",
                      "the states of the runs of a sweep, until all have ended", run_watch};
 
 }  // namespace pipewright

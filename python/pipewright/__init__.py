@@ -7,14 +7,16 @@
     run.epochs                                  # a pandas DataFrame
     pw.sweep("experiments/quickstart.yaml").runs
     pw.load("runs/quickstart").probes
+    pw.sweep("experiments/quickstart.yaml").table()
     pw.Schedule.of("first.yaml", minibatches=4)  # draws itself in a notebook
 
 Everything is computed by the program; this package starts it, and reads the files that docs/formats describes.
 """
 
+from .commands import check, claims, run, simulate, stability, sweep
 from .importer import import_model
-from .program import PipewrightError, Settings, check, find_program, run, sweep, version
-from .results import Results, load
+from .program import PipewrightError, Settings, find_program, version
+from .results import Results, Table, load
 from .schedule import Action, Schedule
 
 __all__ = [
@@ -23,11 +25,15 @@ __all__ = [
     "Results",
     "Schedule",
     "Settings",
+    "Table",
     "check",
+    "claims",
     "find_program",
     "import_model",
     "load",
     "run",
+    "simulate",
+    "stability",
     "sweep",
     "version",
 ]

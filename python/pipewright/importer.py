@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules of PyTorch, exported by the program's own tools/import_torch.py."""
+"""Modules of PyTorch, exported by the program's own tools/import_torch.py, and their weights by tools/to_pytorch.py."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 import sys
+import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     Example = Union[torch.Tensor, Mapping[str, torch.Tensor], Sequence[int]]
 
-EXPERIMENT_IS_WRONG = 2  # exit code
+EXPERIMENT_IS_WRONG, DATA_ARE_WRONG = 2, 3  # exit codes
 
 
 def _tools() -> Path:
@@ -33,11 +34,11 @@ def _tools() -> Path:
     raise FileNotFoundError(f"import_torch.py is in none of {', '.join(map(str, places))}; install Pipewright again")
 
 
-def _loaded() -> ModuleType:
+def _loaded(name: str) -> ModuleType:
     tools = _tools()
     if str(tools) not in sys.path:
         sys.path.append(str(tools))  # for the modules that it consists of
-    loaded = importlib.util.spec_from_file_location("pipewright_import_torch", tools / "import_torch.py")
+    loaded = importlib.util.spec_from_file_location(f"pipewright_{name}", tools / f"{name}.py")
     assert loaded is not None and loaded.loader is not None
     module = importlib.util.module_from_spec(loaded)
     loaded.loader.exec_module(module)
@@ -71,7 +72,7 @@ def import_model(
     outputs, by name or position; `untie` makes parameters that share memory parameters of their own. What a user should
     know of the import comes as warnings. Needs torch. Raises PipewrightError for what cannot be imported.
     """
-    tool = _loaded()
+    tool = _loaded("import_torch")
     folder = Path(out).resolve()
     try:
         remarks = tool.import_module(module, _inputs(example), folder, None if output is None else str(output), untie)[1:]
@@ -80,3 +81,20 @@ def import_model(
     for remark in remarks:
         warnings.warn(remark.removeprefix("remark: "), stacklevel=2)
     return {"name": "graph", "file": str(folder), "weights": str(folder / "weights.safetensors")}
+
+
+def load_weights(module: torch.nn.Module, imported: Path, trained: Path, untied: bool) -> None:
+    """Puts trained weights into the module that import_model() has exported into the folder `imported`.
+
+    Raises PipewrightError as tools/to_pytorch.py refuses.
+    """
+    from safetensors.torch import load_file
+
+    tool = _loaded("to_pytorch")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "trained.safetensors"
+        try:
+            tool.write(file, tool.state(imported, trained, untied))
+        except tool.Refused as refusal:
+            raise PipewrightError(DATA_ARE_WRONG, str(refusal)) from refusal
+        module.load_state_dict(load_file(str(file)))

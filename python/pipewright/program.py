@@ -11,10 +11,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Union
-
-from .results import Results, load
 
 Experiment = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 """An experiment file, or its content as a mapping."""
@@ -115,77 +114,19 @@ def options(settings: Settings | None, profile: str | None, plugins: Sequence[st
     return arguments
 
 
-def _name(experiment: Experiment) -> str:
-    if isinstance(experiment, Mapping):
-        return str(experiment.get("name", "experiment"))
-    return Path(experiment).stem
+@dataclass(frozen=True)
+class Origin:
+    """The experiment that runs are of, as the program was told of it."""
 
+    experiment: Experiment
+    settings: Settings | None = None
+    profile: str | None = None
+    plugins: Sequence[str] = ()
 
-def _train(
-    command: str,
-    experiment: Experiment,
-    out: str | os.PathLike[str] | None,
-    how: Sequence[str],
-    settings: Settings | None,
-    profile: str | None,
-    plugins: Sequence[str],
-    progress: bool,
-) -> Results:
-    folder = Path("runs") / _name(experiment) if out is None else Path(out)
-    with experiment_file(experiment) as file:
-        call([command, file, "--out", str(folder), *how, *options(settings, profile, plugins)], progress=progress)
-    return load(folder)
-
-
-def run(
-    experiment: Experiment,
-    *,
-    out: str | os.PathLike[str] | None = None,
-    settings: Settings | None = None,
-    profile: str | None = None,
-    plugins: Sequence[str] = (),
-    resume: bool = False,
-    overwrite: bool = False,
-    progress: bool = False,
-) -> Results:
-    """Trains one experiment and returns its results.
-
-    `out` is the run's folder; without one it is runs/ and the experiment's name, of a file its name without the ending.
-    `resume` goes on at the last checkpoint, `overwrite` begins anew. Raises PipewrightError.
-    """
-    how = [flag for flag, given in (("--resume", resume), ("--overwrite", overwrite)) if given]
-    return _train("run", experiment, out, how, settings, profile, plugins, progress)
-
-
-def sweep(
-    experiment: Experiment,
-    *,
-    out: str | os.PathLike[str] | None = None,
-    settings: Settings | None = None,
-    profile: str | None = None,
-    plugins: Sequence[str] = (),
-    jobs: int | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    progress: bool = False,
-) -> Results:
-    """Trains all points of an experiment's sweep, `jobs` at once, and returns their results; see run()."""
-    how = [flag for flag, given in (("--resume", resume), ("--overwrite", overwrite)) if given]
-    if jobs is not None:
-        how += ["--jobs", str(jobs)]
-    return _train("sweep", experiment, out, how, settings, profile, plugins, progress)
-
-
-def check(
-    experiment: Experiment,
-    *,
-    settings: Settings | None = None,
-    profile: str | None = None,
-    plugins: Sequence[str] = (),
-) -> str:
-    """Does everything short of training and returns what the program says of the experiment. Raises PipewrightError."""
-    with experiment_file(experiment) as file:
-        return call(["check", file, *options(settings, profile, plugins)])
+    def ask(self, command: str, *arguments: str) -> str:
+        """What the program prints when the command is given the experiment."""
+        with experiment_file(self.experiment) as file:
+            return call([command, file, *arguments, *options(self.settings, self.profile, self.plugins)])
 
 
 def version() -> str:

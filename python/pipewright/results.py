@@ -7,13 +7,17 @@ import csv
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .program import Experiment, Origin, Settings, call
+
 if TYPE_CHECKING:
     import pandas
+    import torch
 
 MARKER = ".pipewright"
 Row = dict[str, Any]
@@ -93,15 +97,58 @@ class Run:
         return {"run": self.folder.name, **self.varied, **record, **last}
 
 
+def _data_frame(rows: list[Row], otherwise: str) -> pandas.DataFrame:
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(f"frames need pandas: pip install pandas; {otherwise} needs nothing") from error
+    return pandas.DataFrame(rows)
+
+
+class Table:
+    """What `pipewright table` says of runs. A notebook shows it as the program prints it, as does str().
+
+    `content` is what `table --format json` prints, which docs/formats/results.md describes; `cells` and `claims` are its
+    lists, and `frame` has a row for each cell.
+    """
+
+    def __init__(self, content: Row, markdown: str) -> None:
+        self.content = content
+        self._markdown = markdown
+
+    @property
+    def cells(self) -> list[Row]:
+        return list(self.content["cells"])
+
+    @property
+    def claims(self) -> list[Row]:
+        """Each claim of the experiment with its `verdict`, why, and the numbers of its tests."""
+        return list(self.content["claims"])
+
+    @property
+    def frame(self) -> pandas.DataFrame:
+        keys: list[str] = self.content["row_keys"]
+        rows = [{**dict(zip(keys, cell["row"])), **{name: value for name, value in cell.items() if name != "row"}} for cell in self.cells]
+        return _data_frame(rows, "cells")
+
+    def __str__(self) -> str:
+        return self._markdown
+
+    def _repr_markdown_(self) -> str:
+        return self._markdown
+
+
 class Results:
     """The runs of a folder, which is that of a run or of a sweep.
 
     `runs`, `epochs`, `steps` and `probes` are pandas DataFrames; `rows()` gives the same without pandas.
+    `table()` needs the experiment, which run() and sweep() know and load() can be told.
     """
 
-    def __init__(self, folder: Path, runs: list[Run]) -> None:
+    def __init__(self, folder: Path, runs: list[Run], origin: Origin | None = None) -> None:
         self.folder = folder
         self.list = runs
+        self.origin = origin
 
     def __repr__(self) -> str:
         states: dict[str, int] = {}
@@ -118,14 +165,65 @@ class Results:
             raise ValueError(f"there is no table '{table}'; expected runs, epochs, steps or probes")
         return [row for run in self.list for row in run.rows(table)]
 
+    def where(self, settings: Settings) -> Results:
+        """The only run with these settings, such as {"scheme.name": "pipedream", "seed": 2}, as `--where` finds it.
+
+        Raises PipewrightError, which says what several runs differ in.
+        """
+        wanted = ",".join(f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in settings.items())
+        return load(call(["list", str(self.folder), "--where", wanted]).strip())
+
+    def table(
+        self,
+        *,
+        metric: str | None = None,
+        epoch: str | None = None,
+        against: str | None = None,
+        hardware: str | os.PathLike[str] | None = None,
+    ) -> Table:
+        """The table of the experiment's runs and its claims, as `pipewright table` makes them."""
+        given = {"metric": metric, "epoch": epoch, "against": against, "hardware": hardware}
+        how = [word for name, value in given.items() if value is not None for word in (f"--{name}", os.fspath(value))]
+        return Table(json.loads(self._ask("table", *how, "--format", "json")), self._ask("table", *how))
+
+    def claims(self) -> list[Row]:
+        """Each claim of the experiment with its `verdict`, why, and the numbers of its tests."""
+        return self.table().claims
+
+    def report(self, out: str | os.PathLike[str] | None = None, *, hardware: str | os.PathLike[str] | None = None) -> Path:
+        """Writes the HTML page of `pipewright report` and returns its path; without `out` it is report.html in the folder."""
+        page = self.folder / "report.html" if out is None else Path(out)
+        how = ["--output", str(page)] if out is not None else []
+        how += [] if hardware is None else ["--hardware", os.fspath(hardware)]
+        if self.origin is None or self._is_run():
+            call(["report", str(self.folder), *how])
+        else:
+            self._ask("report", *how)
+        return page
+
+    def load_weights(self, module: torch.nn.Module, *, untied: bool = False) -> None:
+        """Puts the weights that this run has trained into the PyTorch module that import_model() has exported for it.
+
+        `untied` says that the module has parameters of its own where `untie` made them. Needs torch and safetensors.
+        Raises ValueError for several runs and for other models, PipewrightError for weights that do not fit.
+        """
+        from .importer import load_weights
+
+        if len(self.list) != 1:
+            raise ValueError(f"{self.folder} has {len(self.list)} runs; expected one, which where() chooses")
+        folder = self.list[0].folder
+        load_weights(module, _imported_model(folder), folder / "final.safetensors", untied)
+
+    def _is_run(self) -> bool:
+        return (self.folder / "run.json").is_file()
+
+    def _ask(self, command: str, *arguments: str) -> str:
+        if self.origin is None:
+            raise ValueError(f"{command} needs the experiment of these runs; load(folder, experiment) says which it is")
+        return self.origin.ask(command, "--out", str(self.folder), *arguments)
+
     def _frame(self, table: str) -> pandas.DataFrame:
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError(
-                f"frames need pandas: pip install pandas; rows({table!r}) needs nothing"
-            ) from error
-        return pandas.DataFrame(self.rows(table))
+        return _data_frame(self.rows(table), f"rows({table!r})")
 
     @property
     def runs(self) -> pandas.DataFrame:
@@ -148,13 +246,33 @@ class Results:
         return self._frame("probes")
 
 
-def load(folder: str | os.PathLike[str]) -> Results:
-    """Reads the folder of a run or of a sweep, also while it works. Raises FileNotFoundError if it is neither."""
+def _imported_model(run: Path) -> Path:
+    """The folder that a run's model `graph` was imported into, as its experiment.yaml says."""
+    text = (run / "experiment.yaml").read_text(encoding="utf-8")
+    found = re.search(r"(?m)^model:\n  name: graph\n(?:  .*\n)*?  file: (.+)$", text)
+    if found is None:
+        raise ValueError(f"the model of {run} is none that import_model() has exported")
+    return Path(json.loads(found[1]) if found[1].startswith('"') else found[1])
+
+
+def load(
+    folder: str | os.PathLike[str],
+    experiment: Experiment | None = None,
+    *,
+    settings: Settings | None = None,
+    profile: str | None = None,
+    plugins: Sequence[str] = (),
+) -> Results:
+    """Reads the folder of a run or of a sweep, also while it works. Raises FileNotFoundError if it is neither.
+
+    `experiment`, `settings` and `profile` are those of the sweep, for `table()`, `claims()` and `report()`.
+    """
     path = Path(folder)
+    origin = None if experiment is None else Origin(experiment, settings, profile, plugins)
     if (path / "run.json").is_file():
-        return Results(path, [Run.read(path)])
+        return Results(path, [Run.read(path)], origin)
     if not (path / MARKER).is_file():
         raise FileNotFoundError(f"{path} is no folder of a run or of a sweep")
     inner = sorted(each for each in path.iterdir() if (each / MARKER).is_file() and (each / "point.json").is_file())
     runs = [Run.read(each) for each in inner]
-    return Results(path, sorted(runs, key=lambda run: run.point or math.inf))
+    return Results(path, sorted(runs, key=lambda run: run.point or math.inf), origin)

@@ -38,4 +38,5 @@ def test_it_runs(notebook, source, tmp_path, monkeypatch):
     assert "slot 3: forward 3, " in texts
     for scheme in ("model_parallel", "pipedream", "spectrain"):
         assert scheme in texts
+    assert [text for kind, text in shown if kind == "text/markdown"][0].startswith("test_accuracy in percent")
     assert (tmp_path / "runs/notebook/results.sqlite").is_file()

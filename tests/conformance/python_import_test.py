@@ -12,6 +12,7 @@ from pathlib import Path
 
 import skips
 import torch
+from safetensors.torch import save_file
 from torch import nn
 
 SOURCE = Path(os.environ["PIPEWRIGHT_SOURCE_DIR"]).resolve()
@@ -70,6 +71,24 @@ class ImportModel(unittest.TestCase):
         (last,) = results.rows("runs")
         self.assertEqual("done", last["state"])
         self.assertGreater(last["test_accuracy"], 0.5)  # chance is a tenth
+
+    def test_trained_weights_go_back_into_the_module(self):
+        """Its loss on the test samples is then that of the run, but for rounding in float32."""
+        module = make_model()
+        section = pw.import_model(module, torch.zeros(1, 1, 8, 8), "net")
+        data = {"x": torch.randn(24, 1, 8, 8), "y": torch.arange(24) % 10}
+        save_file({f"{part}.{name}": tensor.clone() for part in ("train", "test") for name, tensor in data.items()}, "data.safetensors")
+        experiment = {"dataset": {"name": "tensors", "file": "data.safetensors"}, "model": section, "pipeline": {"stages": 2}}
+        run = pw.run(experiment | {"loader": {"batch_size": 8}, "optimizer": {"lr": 0.1}}, out="r")
+        before = nn.functional.cross_entropy(module.eval()(data["x"]), data["y"]).item()
+        run.load_weights(module)
+        after = nn.functional.cross_entropy(module(data["x"]), data["y"]).item()
+        (epoch,) = run.rows("epochs")[-1:]
+        self.assertAlmostEqual(after, epoch["test_loss"], delta=1e-5)
+        self.assertNotAlmostEqual(before, after, delta=1e-3)
+        other = pw.run({"dataset": {"name": "digits"}, "train": {"epochs": 1}}, out="other")
+        with self.assertRaisesRegex(ValueError, "is none that import_model"):
+            other.load_weights(module)
 
     def test_types_and_outputs_are_those_of_the_module(self):
         section = pw.import_model(nn.Sequential(nn.Embedding(7, 4), nn.Flatten(), nn.Linear(12, 2)), torch.zeros(2, 3, dtype=torch.int64), "net")

@@ -44,7 +44,8 @@ class Tables(pages.PageTest):
 
     def test_name_all_parts(self):
         for kind, page in (("schemes", "howto/choose-a-scheme.md"), ("probes", "reference/probes.md"),
-                           ("codecs", "reference/compression.md")):
+                           ("codecs", "reference/compression.md"), ("optimizers", "reference/optimizers.md"),
+                           ("gradient_rules", "reference/gradient-rules.md")):
             self.assertEqual(self.listed(kind), pages.first_column(pages.MANUAL / page), page)
 
     def test_name_only_options_that_there_are(self):

@@ -129,7 +129,7 @@ class JsonLines final : public LabelledTextDataset {
                     concat("'", label_, "' is ", line.label.shown(),
                            "; labels are all numbers, or all names"),
                     line.where);
-      if (std::max(most + 1, std::ssize(names)) > kMostClasses)
+      if (most >= kMostClasses || std::ssize(names) > kMostClasses)
         throw Error(ErrorKind::Data,
                     concat("'", label_, "' is ", line.label.shown(), "; expected at most ",
                            kMostClasses, " classes"),

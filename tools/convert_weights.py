@@ -225,6 +225,8 @@ class Checkpoint:
     """An opened archive: <name>/data.pkl, and a file <name>/data/<key> per storage."""
 
     def __init__(self, path):
+        if path.exists() and not path.is_file():
+            raise Refused("is no regular file, such as PyTorch writes")  # reading a FIFO would never end
         with open(path, "rb") as file:
             if file.read(4) != b"PK\x03\x04":
                 raise Refused(
@@ -363,8 +365,9 @@ def header_of(tensors):
 def write(path, tensors, checkpoint):
     """Writes a temporary file and renames it. Holds one storage in memory at a time."""
     part = path.with_name(path.name + ".part")
+    part.unlink(missing_ok=True)
     try:
-        with open(part, "wb") as file:
+        with open(part, "xb") as file:
             header = header_of(tensors)
             file.write(struct.pack("<Q", len(header)) + header)
             storage, content = None, b""

@@ -95,11 +95,10 @@ def remarks(export, document, module, inputs, choose):
 
 def refuse_foreign(out):
     """A folder may be written again if this program has written it, which its graph.json shows."""
-    try:
+    ours = False
+    if (out / "graph.json").is_file():  # reading a FIFO would never end
         with open(out / "graph.json", "rb") as graph:
             ours = graph.read(len(OURS)) == OURS
-    except FileNotFoundError:
-        ours = False
     written = [part for name in (*NAMES, "unfinished") for part in (name, name + ".part")]
     found = [name for name in written if os.path.lexists(out / name)]
     if found and not ours:

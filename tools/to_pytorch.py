@@ -32,9 +32,16 @@ class Refused(Exception):
     """Why, in one line."""
 
 
+def read(path):
+    """The bytes of a regular file; reading a FIFO would never end."""
+    if path.exists() and not path.is_file():
+        raise Refused(f"{path}: is no regular file")
+    return path.read_bytes()
+
+
 def tensors_of(path):
     """Name → (type, shape, bytes) of a safetensors file."""
-    content = path.read_bytes()
+    content = read(path)
     length = struct.unpack("<Q", content[:8])[0] if len(content) >= 8 else HEADER_LIMIT
     if length >= min(HEADER_LIMIT, len(content)):
         raise Refused(f"{path}: is no safetensors file")
@@ -57,7 +64,8 @@ def write(path, tensors):
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     part = path.with_name(path.name + ".part")
-    with open(part, "wb") as file:
+    part.unlink(missing_ok=True)
+    with open(part, "xb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for _, _, blob in tensors.values():
             file.write(blob)
@@ -67,7 +75,7 @@ def write(path, tensors):
 def graph_of(folder):
     path = folder / "graph.json"
     try:
-        graph = json.loads(path.read_bytes())
+        graph = json.loads(read(path))
         names, trained = graph["state"], graph["parameters"] | graph["buffers"]
         untied = graph.get("untied", {})  # further name → first name; an import before 1.0.0-rc.2 does not say
     except (ValueError, KeyError, TypeError) as error:

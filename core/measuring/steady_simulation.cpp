@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/wording.h"
 #include "core/schedule/schedule_size.h"
+#include "core/simulation/simulate.h"
 #include "core/system/machine_limits.h"
 
 namespace pipewright {
@@ -137,6 +138,7 @@ SteadySimulator::SteadySimulator(Experiment experiment, CostSource& costs, Proof
     : experiment_(std::move(experiment)), settled_(experiment_), costs_(costs), proof_(proof) {}
 
 SteadySimulation SteadySimulator::on(const Hardware& hardware, const SteadySettings& settings) {
+  check_devices(hardware, as_size(workers()));
   std::vector<std::string> untimed;
   const SourcedCosts costs = costs_on(hardware, untimed);
   const int given = settings.minibatches;

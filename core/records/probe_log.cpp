@@ -71,7 +71,10 @@ LastProbeValues last_probe_values(const fs::path& run_folder, std::string_view p
 }
 
 std::optional<int> minibatches_per_epoch(const fs::path& run_folder) {
-  std::ifstream file(RunFolder(run_folder).steps());
+  const fs::path steps = RunFolder(run_folder).steps();
+  std::error_code none;
+  if (!fs::is_regular_file(steps, none)) return std::nullopt;  // a FIFO would block
+  std::ifstream file(steps);
   std::string line;
   if (!std::getline(file, line)) return std::nullopt;  // the header
   int count = 0;

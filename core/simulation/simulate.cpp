@@ -42,16 +42,20 @@ double Simulation::seconds_per_minibatch() const {
   return (minibatch_ends[last] - minibatch_ends[first]) / static_cast<double>(last - first);
 }
 
+void check_devices(const Hardware& hardware, std::size_t workers) {
+  if (hardware.devices.size() < workers)
+    throw Error(ErrorKind::Experiment,
+                concat("the hardware '", hardware.name, "' has ",
+                       counted(hardware.devices.size(), "device"),
+                       ", but the schedule needs one for each of ", counted(workers, "worker"),
+                       "; raise hosts or devices.count"));
+}
+
 Simulation simulate(const ProvedSchedule& proved, std::span<const StageCost> costs,
                     const Hardware& hardware, const SimulationOptions& options) {
   const Schedule& schedule = proved.schedule;
   PIPEWRIGHT_CHECK(costs.size() == as_size(schedule.shape.stages), "one cost per stage");
-  if (hardware.devices.size() < schedule.workers.size())
-    throw Error(ErrorKind::Experiment, concat("the hardware '", hardware.name, "' has ",
-                                              counted(hardware.devices.size(), "device"),
-                                              ", but the schedule needs one for each of ",
-                                              counted(schedule.workers.size(), "worker"),
-                                              "; raise hosts or devices.count"));
+  check_devices(hardware, schedule.workers.size());
   need_speed_of_host_copies(schedule, hardware);
   Simulation simulation;
   ClockTimes times = run_clock(proved, costs, hardware, simulation);

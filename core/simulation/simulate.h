@@ -78,6 +78,9 @@ struct Simulation {
   double seconds_per_minibatch() const;
 };
 
+/// Throws Error{Experiment} if the hardware has fewer devices than workers.
+void check_devices(const Hardware& hardware, std::size_t workers);
+
 /// Simulates the schedule. Workers perform their actions in order, each as soon as its inputs are
 /// there. A message leaves when it is made, or when its link has room (PipelineShape::link_capacity
 /// counts messages sent and not yet taken). The first action that uses a prediction also makes it,

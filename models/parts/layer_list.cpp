@@ -385,8 +385,6 @@ class Reader {
   }
 
   bool read_item(const Value& item, SampleShape& shape, std::vector<ListedLayer>& all) {
-    if (all.size() >= kMostLayers)
-      return wrong(item, concat("has more than ", kMostLayers, " layers"));
     static const Value kNothing = Value::mapping();
     const bool by_name = item.is(Value::Kind::Text);
     if (!by_name && (!item.is(Value::Kind::Mapping) || item.fields.size() != 1))
@@ -394,8 +392,10 @@ class Reader {
                                 "; expected a layer, such as `relu` or `{conv: {out: 16}}`"));
     const std::string& name = by_name ? item.text : item.fields.front().first;
     const Value& options = by_name ? kNothing : item.fields.front().second;
-    if (name == "residual") return read_residual(item, options, shape, all);
     if (name == "repeat") return read_repeat(item, options, shape, all);
+    if (++layers_ > kMostLayers)
+      return wrong(item, concat("has more than ", kMostLayers, " layers"));
+    if (name == "residual") return read_residual(item, options, shape, all);
     const auto* const kind = std::ranges::find(
         kKinds, name, [](const ListedKind& each) { return std::string(each.name); });
     if (kind != kKinds.end())
@@ -474,7 +474,8 @@ class Reader {
                    std::vector<ListedLayer>& all) {
     const Value* times = options.find("times");
     const Value* layers = options.find("layers");
-    if (times == nullptr || layers == nullptr || options.fields.size() != 2)
+    if (times == nullptr || layers == nullptr || options.fields.size() != 2 ||
+        (layers->is(Value::Kind::Sequence) && layers->items.empty()))
       return wrong(item, "has a repeat; expected {repeat: {times: 4, layers: […]}}");
     if (!times->is(Value::Kind::Integer) || times->integer < 1 ||
         times->integer > static_cast<std::int64_t>(kMostLayers))
@@ -494,6 +495,7 @@ class Reader {
 
   Options& given_;
   std::string path_;
+  std::size_t layers_ = 0;  ///< of the whole model, those inside of others, too
 };
 
 }  // namespace

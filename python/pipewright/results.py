@@ -48,10 +48,9 @@ def _rows_of(file: Path) -> Iterator[Row]:
 
 
 def _json(file: Path) -> Row:
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not file.is_file():
         return {}
+    content = json.loads(file.read_text(encoding="utf-8"))
     return content if isinstance(content, dict) else {}
 
 

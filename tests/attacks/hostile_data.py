@@ -362,6 +362,25 @@ idx("labels cut", hole(OFFICIAL, IMAGES), "train-labels-idx1-ubyte", labels=LABE
 for name, make in SPECIAL:
     idx(name, make, "train-images-idx3-ubyte")
 
+# --- what says how much there is ------------------------------------------------------------------------------------------
+
+for label in (1 << 63) - 1, (1 << 63) - 2, 256:
+    add(
+        f"JSON lines: the class {label}", {"f.jsonl": "".join(json.dumps({"text": "a", "label": label}) + "\n" for _ in range(8))},
+        "dataset: {name: json_lines, file: f.jsonl, split: 0.25, words: 50, tokens: 8}\nmodel: {name: residual_lstm, width: 16}\n",
+        "at most 256 classes",
+    )
+for name, inner in (("layers in layers", "{residual: [{repeat: {times: 9000, layers: [relu]}}]}"), ("repeats of nothing", "{repeat: {times: 9000, layers: []}}")):
+    add(
+        f"layers: {name}", {}, f"model: {{name: sequential, layers: [flatten, {{repeat: {{times: 9000, layers: [{inner}]}}}}, {{linear: 10}}]}}\n",
+        "has more than 10000 layers" if "in" in name.split() else "has a repeat", code=EXPERIMENT,
+    )
+add(
+    "simulate: hardware that is too small for a large pipeline", {},
+    f"model: {{name: mlp, widths: [64{', 8' * 210}, 10]}}\npipeline: {{stages: 200, microbatches: 512}}\nloader: {{batch_size: 512}}\n",
+    "needs one for each of 200 workers", command=("simulate", "x.yaml", "--hardware", "dgx1-v100"), code=EXPERIMENT,
+)
+
 # --- graphs of imported modules -------------------------------------------------------------------------------------------
 
 

@@ -70,6 +70,10 @@ class ConvertWeights(unittest.TestCase):
             archive.writestr(folder + "/data.pkl", content)
             archive.writestr(folder + "/data/0", bytes(16))
 
+    def test_a_fifo_is_refused(self):
+        os.mkfifo(self.source)
+        self.refused("is no regular file")
+
     def test_a_model_s_state(self):
         state = torchvision.models.resnet18(num_classes=10).state_dict()
         self.assert_same(self.converted(state), state)

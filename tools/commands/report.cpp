@@ -142,7 +142,8 @@ void require_own_page(const fs::path& file) {
   std::error_code none;
   if (!fs::exists(file, none)) return;
   std::string beginning(kBeginning, '\0');
-  std::ifstream in(file, std::ios::binary);  // not as an input, which could not be replaced
+  std::ifstream in;  // not as an input, which could not be replaced
+  if (fs::is_regular_file(file, none)) in.open(file, std::ios::binary);  // a FIFO would block
   in.read(beginning.data(), kBeginning);
   beginning.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
   if (!is_report_page(beginning))

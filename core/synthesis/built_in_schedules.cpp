@@ -70,18 +70,17 @@ std::optional<ProvedSchedule> schedule_in(const Scheme& scheme, const PipelineSh
 }  // namespace
 
 // Schemes that place stages so by themselves come first, so that they are named among equals.
-std::vector<NamedSchedule> built_in_schedules(const PipelineShape& shape) {
+void for_each_built_in(
+    const PipelineShape& shape,
+    const std::function<bool(const std::string& name, const ProvedSchedule& proved)>& take) {
   const int workers = shape.workers_per_replica();
   const int chunks = (shape.stages + workers - 1) / workers;
-  std::vector<NamedSchedule> all, told;
-  for (const std::string& name : Registry<Scheme>::instance().names()) {
-    const auto scheme = made(*Registry<Scheme>::instance().find(name), chunks);
-    if (!scheme) continue;
-    if (auto schedule = schedule_in(*scheme, shape))
-      (places_so(*scheme, shape) ? all : told).push_back({name, *std::move(schedule)});
-  }
-  std::ranges::move(told, std::back_inserter(all));
-  return all;
+  for (const bool by_themselves : {true, false})
+    for (const std::string& name : Registry<Scheme>::instance().names()) {
+      const auto scheme = made(*Registry<Scheme>::instance().find(name), chunks);
+      if (!scheme || places_so(*scheme, shape) != by_themselves) continue;
+      if (const auto proved = schedule_in(*scheme, shape); proved && !take(name, *proved)) return;
+    }
 }
 
 }  // namespace pipewright

@@ -50,7 +50,8 @@ std::vector<CurvePoint> memory_curve(const PipelineShape& shape, std::span<const
                                      SynthesisSettings settings,
                                      const std::function<std::function<bool()>()>& stop) {
   std::vector<CurvePoint> curve;
-  const int most_stale = limits.staleness;
+  // Two mini-batches for each stage fill any pipeline, so what may be staler is no faster.
+  const int most_stale = std::min(limits.staleness, 2 * shape.stages);
   auto search = [&](double live) {
     limits.live = live;
     if (stop) settings.stop = stop();

@@ -2,6 +2,7 @@
 #include "core/synthesis/schedule_search.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -35,10 +36,19 @@ class ScheduleSearch {
   SearchedSchedule run() {
     refuse_too_much();
     refuse_too_little();
-    built_in_ = built_in_schedules(shape_);
-    for (const NamedSchedule& candidate : built_in_) try_built_in(candidate);
-    best_.bound = search(task(true));
-    if (whole_may_be_faster_) {
+    for_each_built_in(shape_, [&](const std::string& name, const ProvedSchedule& proved) {
+      try_built_in(name, proved);
+      for (const bool split : {true, false})
+        if (limits_.staleness == 0 && (split || whole_may_be_faster_))
+          candidates_[split].push_back({name, orders_of(proved.schedule, split)});
+      return !is_over();
+    });
+    if (is_over()) {
+      best_.bound = bound();
+    } else {
+      best_.bound = search(task(true));
+    }
+    if (whole_may_be_faster_ && !is_over()) {
       search(task(false));
       best_.bound = raised(bound());
     }
@@ -73,6 +83,9 @@ class ScheduleSearch {
         {.below = best_.pace.seconds, .most_steps = settings_.exact_steps, .stop = settings_.stop});
     return exact.seconds > bound.seconds ? exact : bound;
   }
+
+  /// Whether time is up and there is a schedule to return.
+  bool is_over() const { return best_.proved && settings_.stop && settings_.stop(); }
 
   bool counts_bytes() const { return !limits_.memory.empty(); }
   double memory_of(int worker) const {
@@ -147,14 +160,14 @@ class ScheduleSearch {
         "nothing for what passes need while they run; allow more, or make micro-batches smaller");
   }
 
-  void try_built_in(const NamedSchedule& candidate) {
-    const std::optional<int> staleness = staleness_of(candidate.proved);
+  void try_built_in(const std::string& name, const ProvedSchedule& proved) {
+    const std::optional<int> staleness = staleness_of(proved);
     if (!staleness || *staleness > limits_.staleness) return;
-    const std::vector<int> live = most_live(candidate.proved);
+    const std::vector<int> live = most_live(proved);
     if (std::ranges::any_of(live, [&](int count) { return count > limits_.live; })) return;
-    const auto seconds = consider(candidate.proved, candidate.name);
+    const auto seconds = consider(proved, name);
     if (!seconds || *seconds >= best_.built_in_seconds) return;
-    best_.built_in = candidate.name;
+    best_.built_in = name;
     best_.built_in_seconds = *seconds;
   }
 
@@ -219,10 +232,7 @@ class ScheduleSearch {
   /// Whether the search need not be repeated with less room: the orders that are found keep to the
   /// memory, or stop. `bound` is what is proved of the task.
   bool synthesize_once(const OrderTask& task, PaceBound* bound) {
-    std::vector<NamedOrders> candidates;
-    for (const NamedSchedule& scheme : built_in_)
-      candidates.push_back({scheme.name, orders_of(scheme.proved.schedule, task.split)});
-    const Synthesis found = synthesize(task, candidates, settings_);
+    const Synthesis found = synthesize(task, candidates_[task.split], settings_);
     if (bound != nullptr) *bound = found.bound;
     const bool kept = consider(prove(schedule_of(task, shape_, found.orders)), "").has_value();
     return kept || std::ranges::max(excess_) == 0;  // less memory helps none that stops
@@ -251,7 +261,7 @@ class ScheduleSearch {
   const ScheduleLimits& limits_;
   const SynthesisSettings& settings_;
   bool whole_may_be_faster_;
-  std::vector<NamedSchedule> built_in_;
+  std::array<std::vector<NamedOrders>, 2> candidates_;  ///< [split] → those of built-in schemes
   std::vector<double> excess_;  ///< [worker] → bytes beyond the memory, of the last simulation
   SearchedSchedule best_;
   std::optional<Error> stop_;  ///< why a schedule stopped on this hardware

@@ -25,6 +25,7 @@
 #include "core/system/terminal.h"
 #include "tools/command.h"
 #include "tools/commands/simulate_sweep.h"
+#include "tools/interrupt.h"
 #include "tools/start/libtorch.h"
 
 namespace pipewright {
@@ -134,12 +135,12 @@ ScheduleLimits limits_of(const CommandLine& line, const Experiment& experiment,
   return limits;
 }
 
-/// Ends the search after so many seconds of a clock that never goes back.
+/// Ends the search after so many seconds of a clock that never goes back, or at a signal.
 std::function<bool()> timer(double seconds) {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                       std::chrono::duration<double>(seconds));
-  return [end] { return Clock::now() >= end; };
+  return [end, interrupted = interrupt_flag()] { return *interrupted || Clock::now() >= end; };
 }
 
 double within(const CommandLine& line) {
@@ -241,6 +242,10 @@ void print_request(const Request& request) {
         limits_text(request.limits).c_str());
 }
 
+void refuse_interrupted(const std::string& consequence) {
+  if (*interrupt_flag()) throw Error(ErrorKind::Interrupted, "interrupted; " + consequence);
+}
+
 int print_curve(const CommandLine& line, Request& request) {
   line.refuse_given({"memory", "live", "csv", "pytorch-csv", "svg", "json"},
                     "is for one search, and --curve makes many");
@@ -252,7 +257,10 @@ int print_curve(const CommandLine& line, Request& request) {
   const double seconds = within(line);
   const std::vector<CurvePoint> curve =
       memory_curve(request.shape, request.costs.stages, request.hardware, request.limits,
-                   request.settings, [seconds] { return timer(seconds); });
+                   request.settings, [seconds] {
+                     refuse_interrupted("no file is written");
+                     return timer(seconds);
+                   });
   print("%s", curve_text(curve).c_str());
   write_output(line.text("curve"), curve_csv(curve));
   return 0;
@@ -287,7 +295,9 @@ int run_synthesize(const std::vector<std::string>& arguments) {
       "found, which `simulate` confirms, a bound that no schedule within the limits can beat (a "
       "line `scope` says of which schedules, if not of all), and the gap between them. It reads "
       "costs and hardware as `simulate` does. No built-in scheme with its default "
-      "options that keeps to the limits is faster than the schedule that it prints.");
+      "options that keeps to the limits is faster than the schedule that it prints, unless the "
+      "time was up before all were looked at. Ctrl-C ends the search, and what was found is "
+      "printed and written.");
   declare_synthesis_options(line);
   if (!line.parse(arguments)) return 0;
   Request request = read_request(line);
@@ -302,6 +312,7 @@ int run_synthesize(const std::vector<std::string>& arguments) {
                              request.settings);
   print("%s", search_text(found).c_str());
   write_files(line, request, found);
+  refuse_interrupted("the order above is the fastest that was found until then");
   return 0;
 }
 

@@ -312,7 +312,8 @@ namespace {
 void refuse_results_file(const std::filesystem::path& file) {
   const std::string name = file.filename().string();
   std::error_code none;
-  const bool ours = name == kFolderMarker || is_run_file(name) || is_sweep_file(name);
+  const bool ours =
+      name == kFolderMarker || name == "results.sqlite" || is_run_file(name) || is_sweep_file(name);
   const bool written_here = name == "timeline.svg" || name == "report.html";  // by their commands
   if (!ours || written_here) return;
   if (std::filesystem::exists(folder_of(file) / kFolderMarker, none))

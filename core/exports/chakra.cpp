@@ -253,4 +253,9 @@ std::string chakra_groups(const Schedule& schedule) {
   return groups.dump() + "\n";
 }
 
+bool is_chakra_file(std::string_view beginning) {
+  return beginning.find("written_by") < beginning.find("pipewright ") ||
+         beginning.starts_with("{\"1\": [");
+}
+
 }  // namespace pipewright

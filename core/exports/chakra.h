@@ -49,4 +49,7 @@ class ChakraTraces {
 /// group k + 1 of stage k. "" without replicas.
 std::string chakra_groups(const Schedule& schedule);
 
+/// Whether a file that begins so is a trace or a file of groups of this program's.
+bool is_chakra_file(std::string_view beginning);
+
 }  // namespace pipewright

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `pipewright simulate`: simulates a schedule on given hardware, for its time and memory.
 #include <algorithm>
+#include <fstream>
 
 #include "core/base/error.h"
 #include "core/config/merge.h"
@@ -16,6 +17,7 @@
 #include "core/measuring/steady_simulation.h"
 #include "core/simulation/shipped_hardware.h"
 #include "core/system/file.h"
+#include "core/system/plain_file.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
 #include "tools/commands/simulate_sweep.h"
@@ -68,8 +70,22 @@ std::string balance_advice(const Experiment& experiment, const Value& document, 
   }
 }
 
+/// Throws Error{Data} if the file is there and does not begin as this command writes it: somebody
+/// else's file has the name that nobody gave.
+void require_own_file(const std::filesystem::path& file) {
+  require_plain_file(file);
+  std::error_code none;
+  if (!std::filesystem::exists(file, none)) return;
+  std::string beginning(64, '\0');
+  std::ifstream in(file, std::ios::binary);  // not as an input, which could not be replaced
+  in.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+  if (!is_chakra_file(beginning))
+    throw Error(ErrorKind::Data, "is no file of `simulate --chakra` and stays; give another folder",
+                file.string());
+}
+
 /// Writes a trace for each worker, and with replicas their groups, to a folder that is made if it
-/// is missing.
+/// is missing, but not those above it.
 void write_chakra(const std::filesystem::path& folder, const std::string& name,
                   const SimulatedSchedule& simulated) {
   const ChakraTraces traces(simulated);
@@ -79,9 +95,13 @@ void write_chakra(const std::filesystem::path& folder, const std::string& name,
     files.emplace_back(folder / concat(name, ".", worker, ".et"), worker);
   const std::string groups = chakra_groups(simulated.proved.schedule);
   const std::filesystem::path groups_file = folder / concat(name, ".groups.json");
+  check_output((folder / "").parent_path());
   make_folders(folder);
-  for (const auto& [file, worker] : files) check_output(file);
-  if (!groups.empty()) check_output(groups_file);
+  for (const auto& [file, worker] : files) {
+    check_output(file);
+    require_own_file(file);
+  }
+  if (!groups.empty()) check_output(groups_file), require_own_file(groups_file);
   for (const auto& [file, worker] : files) write_file(file, traces.of_worker(worker));
   print("wrote %s\n",
         (folder / concat(name, workers > 1 ? concat(".{0…", workers - 1, "}") : ".0", ".et"))

@@ -16,6 +16,7 @@
 #include "core/runtime/build_info.h"
 #include "core/system/descriptor.h"
 #include "core/system/file.h"
+#include "core/system/foreign_error.h"
 #include "core/system/machine_limits.h"
 
 namespace pipewright {
@@ -139,7 +140,12 @@ void load_plugin(const std::filesystem::path& path) {
   const std::vector<Stamp> stamps = stamps_of(file, path);
   std::vector<PluginPart> parts = checked_parts(path, stamps);
   need_libtorch(stamps);
-  if (!file.load()) refuse(path, concat("cannot be loaded: ", file.loader_message()));
+  try {
+    if (!file.load()) refuse(path, concat("cannot be loaded: ", file.loader_message()));
+  } catch (const std::exception& thrown) {
+    if (dynamic_cast<const Error*>(&thrown) != nullptr) throw;
+    refuse(path, concat("cannot be loaded: its start threw an exception: ", first_line(thrown)));
+  }
   if (file.changed()) refuse(path, "was replaced or written to while it was loaded; try again");
   for (const PluginPart& part : parts) {
     const PluginKind& kind = *find_plugin_kind(part.kind);

@@ -27,6 +27,9 @@ constexpr std::array<std::string_view, 7> kNoMemory{kNoParts,
                                                     "numel: integer multiplication overflow",
                                                     "called with negative number"};
 
+/// LibTorch's words for a number, such as a learning rate, that its tensors cannot hold.
+constexpr std::string_view kTooLarge = "without overflow";
+
 /// LibTorch's words behind the name of an operator that adds in any order.
 constexpr std::string_view kUnordered = " does not have a deterministic implementation";
 
@@ -105,6 +108,10 @@ std::optional<Error> machine_error(const std::exception& error, ErrorKind resour
     return Error(resource, concat("the system refused: ", first_line(error)));
   }
   if (is_about_memory(error)) return Error(resource, memory_message(error));
+  if (const std::string line = first_line(error); line.find(kTooLarge) != std::string::npos)
+    return Error(
+        ErrorKind::NotFinite,
+        concat("a number is too large for the type that the training computes with: ", line));
   return std::nullopt;
 }
 

@@ -12,8 +12,9 @@
 namespace pipewright {
 
 /// The Error for an exception that the machine is to blame for: memory ran out, a thread could not
-/// be started, or the file system refused; nullopt for any other. `resource` is the kind for a lack
-/// of memory, threads or descriptors: ErrorKind::Worker in a worker that is a process of its own.
+/// be started, or the file system refused; or a number that is too large for a type. nullopt for
+/// any other. `resource` is the kind for a lack of memory, threads or descriptors:
+/// ErrorKind::Worker in a worker that is a process of its own.
 std::optional<Error> machine_error(const std::exception& error,
                                    ErrorKind resource = ErrorKind::Data);
 

@@ -99,6 +99,11 @@ ResumptionChoice choice_of_finished(const RunFolder& folder, const Value& before
 ResumptionChoice resumption(const RunFolder& folder, const Value& run,
                             const Experiment& experiment) {
   const bool done = text_at(run, "state") == "done";
+  std::error_code none;
+  if (done && experiment.output.weights && !std::filesystem::exists(folder.final_weights(), none))
+    refuse(
+        folder,
+        "the run is done, but its final.safetensors is gone; give --overwrite to train it again");
   if (done && text_at(run, "digest") == experiment.digest) return {Resumption::Leave, {}};
   if (text_at(run, "identity") != experiment.identity) refuse_another(folder, run, experiment);
   if (!done) return {Resumption::GoOn, {}};

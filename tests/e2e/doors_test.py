@@ -5,11 +5,12 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import harness
 import skips
-from harness import BINARY, DATA, EXPERIMENT, FINE, MLP, SOURCE_DIR, changed
+from harness import BINARY, DATA, EXPERIMENT, FINE, INTERRUPTED, MLP, NOT_FINITE, SOURCE_DIR, changed
 
 HARDWARE = SOURCE_DIR / "experiments" / "hardware" / "dgx1-v100.yaml"
 CHECKPOINTS = {"train.epochs": 3, "train.checkpoint": {"every": 1}}
@@ -163,6 +164,103 @@ class Places(harness.EndToEnd):
             done = subprocess.run(["sh", "-c", script], cwd=self.folder, capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, DATA, done.stderr)
             self.assertRegex(done.stderr, "^the current folder is not there any more .*\\n$")
+
+
+class ResultsOfOthers(harness.EndToEnd):
+    """Outputs replace neither the database of a sweep nor a file of another program."""
+
+    def test_the_database_of_a_sweep_stays(self):
+        self.write("s.yaml", MLP | {"sweep": {"grid": {"optimizer.lr": [0.01, 0.02]}}})
+        self.pipewright("sweep", "s.yaml", "--out", "o")
+        database = self.folder / "o" / "results.sqlite"
+        before = database.read_bytes()
+        for command in (
+            ("export", "o"), ("report", "o"), ("table", "s.yaml", "--out", "o"),
+        ):
+            done = self.pipewright(*command, "--output", "o/results.sqlite", code=EXPERIMENT)
+            self.assertIn("is the name of a file of the results in this folder", done.err)
+        self.pipewright("schedule", "s.yaml", "--point", "1", "--csv", "o/results.sqlite", code=EXPERIMENT)
+        self.assertEqual(database.read_bytes(), before)
+
+    def test_a_trace_replaces_only_traces_and_makes_one_folder(self):
+        self.write("x.yaml", MLP | {"name": "x"})
+        command = ("simulate", "x.yaml", "--hardware", "dgx1-v100", "--chakra")
+        self.pipewright(*command, "traces")
+        self.pipewright(*command, "traces")  # its own
+        for name in ("x.0.et", "x.1.et"):
+            with self.subTest(name):
+                (self.folder / "other").mkdir()
+                self.write(f"other/{name}", "mine")
+                self.assertIn(f"other/{name}: is no file of `simulate --chakra`", self.pipewright(*command, "other", code=DATA).err)
+                self.assertEqual([each.name for each in (self.folder / "other").iterdir()], [name])
+                self.assertEqual((self.folder / "other" / name).read_text(), "mine")
+                shutil.rmtree(self.folder / "other")
+        self.assertIn("there is no folder", self.pipewright(*command, "a/b", code=DATA).err)
+        self.assertFalse((self.folder / "a").exists())
+
+
+class RunsOfOthers(harness.EndToEnd):
+    def test_a_page_that_is_a_fifo_is_refused(self):
+        self.write("x.yaml", MLP)
+        self.pipewright("run", "x.yaml", "--out", "r", "--quiet")
+        os.mkfifo(self.folder / "r" / "report.html")
+        self.assertIn("r/report.html: is no page", self.pipewright("report", "r", code=DATA).err)
+
+    def test_a_run_that_has_lost_its_weights_is_not_done(self):
+        self.write("x.yaml", MLP)
+        self.pipewright("run", "x.yaml", "--out", "r", "--quiet")
+        self.pipewright("run", "r", "--resume")
+        (self.folder / "r" / "final.safetensors").unlink()
+        refused = self.pipewright("run", "r", "--resume", code=EXPERIMENT)
+        self.assertIn("its final.safetensors is gone", refused.err)
+
+    def test_a_number_that_no_tensor_holds_is_a_diverged_training(self):
+        self.write("x.yaml", changed(MLP, {"optimizer": {"name": "soap", "lr": 1e308}}))
+        refused = self.pipewright("run", "x.yaml", "--out", "r", "--quiet", code=NOT_FINITE)
+        self.assertIn("too large", refused.err)
+
+
+class FoldersOfOnesOwn(harness.EndToEnd):
+    def test_new_leaves_nothing_where_the_disk_is_full(self):
+        failing = self.failing("experiment.yaml", "write", 1)
+        self.pipewright("new", "scheme", "mine", code=DATA, environment=failing)
+        self.assertFalse((self.folder / "mine").exists())
+        self.pipewright("new", "scheme", "mine")
+
+
+class Searches(harness.EndToEnd):
+    """Searches keep to their time, and an interruption leaves what was found."""
+
+    LARGE = {"model": {"name": "mlp", "widths": [64] + [8] * 600 + [10]}, "pipeline": {"stages": 600, "microbatches": 4}}
+
+    def setUp(self):
+        super().setUp()
+        model = {"name": "mlp", "widths": [64, 8, 8, 8, 8, 8, 8, 10]}
+        self.write("x.yaml", changed(MLP, {"model": model, "pipeline": {"stages": 6, "microbatches": 24}, "loader.batch_size": 24}))
+        self.write("uneven.yaml", "forward: [1, 1.3, 0.9, 1.7, 1.1, 1]\nbackward: [2.1, 2, 2.4, 3, 2, 1.9]\nupdate: 0.1\n")
+        self.write("large.yaml", changed(MLP, self.LARGE))
+        self.write("c.yaml", "forward: 1\nbackward: 2.1\nupdate: 0.1\n")
+
+    def test_a_search_of_a_large_pipeline_keeps_to_its_time(self):
+        begin = time.monotonic()
+        self.pipewright("synthesize", "large.yaml", "--costs", "c.yaml", "--within", "1s")
+        self.assertLess(time.monotonic() - begin, 25)  # without the limit more than 100 s
+
+    def test_staleness_beyond_all_pipelines_makes_no_rows(self):
+        self.pipewright(
+            "synthesize", "x.yaml", "--costs", "c.yaml", "--staleness", "100000", "--tries", "1", "--minibatches", "24", "--curve", "c.csv"
+        )
+        rows = (self.folder / "c.csv").read_text().splitlines()[1:]
+        self.assertEqual(max(int(row.split(",")[0]) for row in rows), 12)  # twice the stages
+
+    def test_an_interruption_leaves_the_best_order(self):
+        process = self.start("synthesize", "x.yaml", "--costs", "uneven.yaml", "--live", "3", "--within", "100s", "--csv", "order.csv")
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        done = self.finish(process)
+        self.assertEqual(done.code, INTERRUPTED, done.err)
+        self.assertIn("interrupted; the order above", done.err)
+        self.assertTrue((self.folder / "order.csv").is_file())
 
 
 class OtherFiles(harness.EndToEnd):

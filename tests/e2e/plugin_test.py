@@ -341,6 +341,10 @@ class Refused(Compiled):
         lacking = self.shared_library("lacking", SCHEME + "void nowhere();\nstatic const int x = (nowhere(), 1);\n")
         self.assert_errors(self.refused(lacking), r"lacking\.so: cannot be loaded: undefined symbol: .*nowhere")
 
+    def test_one_whose_start_throws(self):
+        throws = self.shared_library("throws", SCHEME + "#include <stdexcept>\nstatic const int x = throw std::runtime_error(\"no way\");\n")
+        self.assert_errors(self.refused(throws), r"throws\.so: cannot be loaded: its start threw an exception: no way$")
+
     def test_one_that_everybody_may_write(self):
         fits = self.shared_library("fits", SCHEME)
         fits.chmod(0o777)

@@ -270,10 +270,15 @@ int begin(const std::vector<std::string>& arguments) {
   const std::vector<std::string> version = split(PIPEWRIGHT_VERSION, '.');
   std::string cmake = filled(filled(kCmake, "NAME", name), "TARGET", of.target);
   cmake = filled(cmake, "MINOR", concat(version[0], ".", version[1]));
-  write_file(folder / "CMakeLists.txt", cmake);
-  write_file(folder / concat(name, ".cpp"),
-             filled(filled(of.source, "NAME", name), "Type", class_name(name, of.kind)));
-  write_file(folder / "experiment.yaml", experiment_of(of, name));
+  try {
+    write_file(folder / "CMakeLists.txt", cmake);
+    write_file(folder / concat(name, ".cpp"),
+               filled(filled(of.source, "NAME", name), "Type", class_name(name, of.kind)));
+    write_file(folder / "experiment.yaml", experiment_of(of, name));
+  } catch (const Error&) {
+    fs::remove_all(folder, failed);  // which this command has made
+    throw;
+  }
   const std::string plugin = concat(name, "/build/", name, ".so");
   print("Made %s/ with %s.cpp, CMakeLists.txt and experiment.yaml.\n", name.c_str(), name.c_str());
   print("Compile it, against an installed Pipewright, and train:\n\n");

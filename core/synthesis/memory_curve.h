@@ -24,10 +24,11 @@ struct CurvePoint {
   double built_in_seconds = 0;
 };
 
-/// For each staleness from 0 to the largest, the fastest schedules found for 1, 2, … live forwards,
-/// up to as many as make a pipeline no faster. A schedule that was found for fewer live forwards
-/// counts, too, so that none of these is slower than the one before. `stop` makes what
-/// SynthesisSettings::stop is for one search. Throws what search_schedule() throws.
+/// For each staleness from 0 to the largest, but no more than two for each stage, the fastest
+/// schedules found for 1, 2, … live forwards, up to as many as make a pipeline no faster. A
+/// schedule that was found for fewer live forwards counts, too, so that none of these is slower
+/// than the one before. `stop` makes what SynthesisSettings::stop is for one search. Throws what
+/// search_schedule() throws.
 std::vector<CurvePoint> memory_curve(const PipelineShape& shape, std::span<const StageCost> costs,
                                      const Hardware& hardware, ScheduleLimits limits,
                                      SynthesisSettings settings,

@@ -52,9 +52,10 @@ struct SearchedSchedule {
 /// Searches among schedules whose backwards are all whole or all split, without jitter of the
 /// hardware; the bound is one of schedules that mix them, too. The result has shape.minibatches
 /// mini-batches, of whose middle half steady_pace() tells the pace, which is never below the bound;
-/// no built-in scheme that keeps to the limits is faster. Equal arguments give equal results,
-/// unless the search is stopped. The shape has one replica. Throws Error{Experiment} if the limits
-/// leave no room for a micro-batch, or the search is too large.
+/// no built-in scheme that keeps to the limits is faster. Equal arguments give equal results. A
+/// search that is stopped may have looked at fewer, also of the built-in schemes. The shape has one
+/// replica. Throws Error{Experiment} if the limits leave no room for a micro-batch, or the search
+/// is too large.
 SearchedSchedule search_schedule(const PipelineShape& shape, std::span<const StageCost> costs,
                                  Hardware hardware, const ScheduleLimits& limits,
                                  const SynthesisSettings& settings = {});

@@ -10,6 +10,7 @@
 #include "core/base/printable.h"
 #include "core/base/wording.h"
 #include "core/config/merge.h"
+#include "core/experiment/catalogue.h"
 #include "core/experiment/plugins.h"
 #include "core/experiment/reading.h"
 #include "core/records/run_files.h"
@@ -35,6 +36,17 @@ constexpr int kStyle =
 [[noreturn]] void refuse(const Command& command, const std::string& message) {
   throw Error(ErrorKind::Experiment, concat(message, "\nusage: pipewright ", command.usage,
                                             "\n`pipewright ", command.name, " --help` says more"));
+}
+
+/// "; write --set train.epochs=…" for --epochs, an option of experiments; "" for others.
+std::string as_setting(const std::string& name) {
+  std::string key = name.substr(0, name.find('='));
+  key.erase(0, key.find_first_not_of('-'));
+  std::ranges::replace(key, '-', '_');
+  for (const OptionInfo& section : experiment_options())
+    for (const OptionInfo& option : section.section)
+      if (option.name == key) return concat("; write --set ", section.name, ".", key, "=…");
+  return {};
 }
 
 /// Wraps words into lines of kWidth characters; line breaks stay.
@@ -208,9 +220,11 @@ bool CommandLine::parse(const std::vector<std::string>& arguments) {
     parsed_->store(arguments);
   } catch (const po::unknown_option& error) {
     const std::string name = error.get_option_name();
-    const std::string near = nearest(name, parsed_->names);
-    refuse(command, concat("unknown option '", name, "'",
-                           near.empty() ? std::string() : concat("; did you mean '", near, "'?")));
+    const std::string near = nearest(name.substr(0, name.find('=')), parsed_->names);
+    const bool sets = std::ranges::count(parsed_->names, "--set") > 0;
+    std::string hint = sets ? as_setting(name) : std::string();
+    if (hint.empty() && !near.empty()) hint = concat("; did you mean '", near, "'?");
+    refuse(command, concat("unknown option '", name, "'", hint));
   } catch (const po::too_many_positional_options_error&) {
     refuse(command, "there are too many arguments");
   } catch (const po::error& error) {

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <exception>
 #include <utility>
 
 #include "core/base/checksum.h"
@@ -18,6 +20,7 @@
 #include "core/system/file.h"
 #include "core/system/foreign_error.h"
 #include "core/system/machine_limits.h"
+#include "core/system/terminal.h"
 
 namespace pipewright {
 namespace {
@@ -132,6 +135,41 @@ void need_libtorch(const std::vector<Stamp>& stamps) {
   if (std::ranges::any_of(stamps, with)) static_cast<void>(at::get_num_threads());
 }
 
+const std::filesystem::path* loading = nullptr;  // by the program's first thread
+
+std::string thrown_at_start(const std::exception& thrown) {
+  return concat("cannot be loaded: its start threw an exception: ", first_line(thrown));
+}
+
+/// Loaders whose frames no exception passes through end the program instead.
+[[noreturn]] void end_loading() {
+  try {
+    if (const auto thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::exception& thrown) {
+    const Error error(ErrorKind::Experiment, thrown_at_start(thrown), loading->string());
+    print_error("%s\n", error.what());
+    std::_Exit(static_cast<int>(error.kind()));
+  } catch (...) {
+  }
+  std::abort();
+}
+
+/// Loads it. Its static constructors run, and what they throw is the plugin's fault.
+void load_guarded(PluginFile& file, const std::filesystem::path& path) {
+  loading = &path;
+  const std::terminate_handler before = std::set_terminate(end_loading);
+  bool loaded = false;
+  try {
+    loaded = file.load();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& thrown) {
+    refuse(path, thrown_at_start(thrown));
+  }
+  std::set_terminate(before);
+  if (!loaded) refuse(path, concat("cannot be loaded: ", file.loader_message()));
+}
+
 }  // namespace
 
 void load_plugin(const std::filesystem::path& path) {
@@ -140,12 +178,7 @@ void load_plugin(const std::filesystem::path& path) {
   const std::vector<Stamp> stamps = stamps_of(file, path);
   std::vector<PluginPart> parts = checked_parts(path, stamps);
   need_libtorch(stamps);
-  try {
-    if (!file.load()) refuse(path, concat("cannot be loaded: ", file.loader_message()));
-  } catch (const std::exception& thrown) {
-    if (dynamic_cast<const Error*>(&thrown) != nullptr) throw;
-    refuse(path, concat("cannot be loaded: its start threw an exception: ", first_line(thrown)));
-  }
+  load_guarded(file, path);
   if (file.changed()) refuse(path, "was replaced or written to while it was loaded; try again");
   for (const PluginPart& part : parts) {
     const PluginKind& kind = *find_plugin_kind(part.kind);

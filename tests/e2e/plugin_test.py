@@ -342,7 +342,7 @@ class Refused(Compiled):
         self.assert_errors(self.refused(lacking), r"lacking\.so: cannot be loaded: undefined symbol: .*nowhere")
 
     def test_one_whose_start_throws(self):
-        throws = self.shared_library("throws", SCHEME + "#include <stdexcept>\nstatic const int x = throw std::runtime_error(\"no way\");\n")
+        throws = self.shared_library("throws", SCHEME + "#include <stdexcept>\nstatic const int x = (throw std::runtime_error(\"no way\"), 1);\n")
         self.assert_errors(self.refused(throws), r"throws\.so: cannot be loaded: its start threw an exception: no way$")
 
     def test_one_that_everybody_may_write(self):

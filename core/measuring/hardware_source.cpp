@@ -86,8 +86,17 @@ bool HardwareSource::describes(const Value& document) const {
   return !instead_.empty() || (section != nullptr && !section->is(Value::Kind::Null));
 }
 
-Hardware HardwareSource::of(const Value& document, int workers) {
-  if (!describes(document)) return ideal_hardware(workers);
+Hardware laid_out(const Hardware& hardware, const PipelineShape& shape) {
+  const bool shared = !shape.replica_placement.empty();
+  return laid_out(hardware, shape.workers(), shared ? 1 : shape.replicas);
+}
+
+Hardware HardwareSource::of(const Value& document, const PipelineShape& shape) {
+  if (!describes(document)) return ideal_hardware(shape.workers());
+  return laid_out(read(document), shape);
+}
+
+Hardware HardwareSource::read(const Value& document) {
   const Value* section = document.find(kSection);
   Problems problems;
   Options options(section, kSection, problems);
@@ -118,7 +127,8 @@ Value HardwareSource::description(const std::filesystem::path& file) {
 
 void check_hardware(const Value& document) {
   HardwareSource hardware;
-  for (const SweepPoint& point : expand_sweep(document)) hardware.of(point.document, 1);
+  for (const SweepPoint& point : expand_sweep(document))
+    hardware.of(point.document, PipelineShape());
 }
 
 std::vector<OptionInfo> hardware_section_options() {

@@ -9,9 +9,13 @@
 
 #include "core/base/mutex.h"
 #include "core/config/options.h"
+#include "core/schedule/schedule.h"
 #include "core/simulation/hardware.h"
 
 namespace pipewright {
+
+/// The hardware laid_out() for a pipeline of that shape; replicas that share workers are one.
+Hardware laid_out(const Hardware& hardware, const PipelineShape& shape);
 
 /// Reads a description of hardware such as those in experiments/hardware. Throws Error{Experiment}
 /// with all problems, and Error{Data} if there is no such file.
@@ -26,11 +30,12 @@ class HardwareSource {
 
   /// Whether a file or the document's section describes hardware.
   bool describes(const Value& document) const;
-  /// The hardware of a document; ideal_hardware(workers) if nothing describes it. Throws
-  /// Error{Experiment} with all problems, and Error{Data} if there is no such file.
-  Hardware of(const Value& document, int workers) PIPEWRIGHT_EXCLUDES(mutex_);
+  /// The hardware of a document, laid_out() for such a pipeline; ideal if nothing describes it.
+  /// Throws Error{Experiment} with all problems, and Error{Data} if there is no such file.
+  Hardware of(const Value& document, const PipelineShape& shape) PIPEWRIGHT_EXCLUDES(mutex_);
 
  private:
+  Hardware read(const Value& document) PIPEWRIGHT_EXCLUDES(mutex_);
   Value description(const std::filesystem::path& file) PIPEWRIGHT_EXCLUDES(mutex_);
 
   std::filesystem::path instead_;

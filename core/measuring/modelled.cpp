@@ -12,6 +12,7 @@
 #include "core/base/text.h"
 #include "core/experiment/identity.h"
 #include "core/experiment/reading.h"
+#include "core/measuring/hardware_source.h"
 #include "core/measuring/steady_simulation.h"
 #include "core/stage/stage.h"
 
@@ -75,10 +76,11 @@ class Modeller {
 
 Modelled Modeller::modelled(Experiment experiment) {
   Modelled result{.parameters = parameters_of(experiment)};
-  const SteadySimulation steady = SteadySimulator(std::move(experiment), costs_).on(hardware_);
+  const Hardware hardware = laid_out(hardware_, experiment.shape(1));
+  const SteadySimulation steady = SteadySimulator(std::move(experiment), costs_).on(hardware);
   result.figures = steady.figures();
   result.costs_from = steady.costs_from;
-  result.link = slowest_link(steady.simulation, hardware_);
+  result.link = slowest_link(steady.simulation, hardware);
   for (const WorkerReport& worker : steady.simulation.workers) {
     result.state += worker.most_state;
     result.worker_state = std::max(result.worker_state, worker.most_state);

@@ -69,7 +69,8 @@ class SteadySimulator {
   SteadySimulator(Experiment experiment, CostSource& costs, Proof proof = prove);
 
   const Experiment& experiment() const { return experiment_; }
-  int workers() const { return experiment_.shape(1).workers(); }
+  PipelineShape shape() const { return experiment_.shape(1); }
+  int workers() const { return shape().workers(); }
   /// Throws what CostSource::of(), the proof and simulate() throw, and Error{Data} where the
   /// simulation itself would take more memory than this process can get.
   SteadySimulation on(const Hardware& hardware, const SteadySettings& settings = {});

@@ -2,6 +2,7 @@
 #include "core/simulation/hardware.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/base/as_size.h"
 #include "core/base/text.h"
@@ -29,6 +30,34 @@ LinkSpeed Hardware::speed_of(int from, int to) const {
 double Hardware::time_factor(int device) const {
   const Device& one = devices[as_size(device)];
   return one.slowdown / one.speed;
+}
+
+Hardware laid_out(const Hardware& hardware, int workers, int replicas) {
+  if (!hardware.replicas_first || replicas == 1 || as_size(workers) > hardware.devices.size())
+    return hardware;
+  const int all = static_cast<int>(hardware.devices.size()), each = workers / replicas;
+  std::vector<int> worker_on(
+      as_size(all));  // each device; those that have none stay in their place
+  std::iota(worker_on.begin(), worker_on.end(), 0);
+  for (int worker = 0; worker < workers; ++worker)
+    worker_on[as_size(worker % each * replicas + worker / each)] = worker;
+  Hardware laid = hardware;
+  laid.replicas_first = false;
+  laid.hosts.resize(as_size(all));
+  for (int device = 0; device < all; ++device) {
+    const std::size_t worker = as_size(worker_on[as_size(device)]);
+    laid.devices[worker] = hardware.devices[as_size(device)];
+    laid.hosts[worker] = hardware.host_of(device);
+  }
+  for (SpecialLink& link : laid.links) {
+    link.from = worker_on[as_size(link.from)];
+    link.to = worker_on[as_size(link.to)];
+  }
+  for (Bus& bus : laid.buses) {
+    for (int& device : bus.devices) device = worker_on[as_size(device)];
+    std::ranges::sort(bus.devices);
+  }
+  return laid;
 }
 
 Hardware ideal_hardware(int devices) {

@@ -78,8 +78,10 @@ struct Hardware {
   std::string name = "ideal";
   std::string device_name;
   DeviceRates rates;              ///< rates of a device of speed 1; 0: not known
-  std::vector<Device> devices;    ///< worker w computes on device w
+  std::vector<Device> devices;    ///< worker w computes on device w, once they are laid_out()
   int devices_per_host = 0;       ///< 0: one host has them all
+  std::vector<int> hosts;         ///< of each device, where laid_out() has moved them; else empty
+  bool replicas_first = false;    ///< hosts are filled with replicas of a stage, not with stages
   LinkSpeed within, between;      ///< speeds of links within a host and between hosts
   std::optional<LinkSpeed> host;  ///< of the link to the host's memory; none: not known
   std::vector<SpecialLink> links;
@@ -98,11 +100,19 @@ struct Hardware {
   bool taken_as_sent() const {
     return receives == Receives::InOrder || receives == Receives::Rendezvous;
   }
-  int host_of(int device) const { return devices_per_host == 0 ? 0 : device / devices_per_host; }
+  int host_of(int device) const {
+    if (!hosts.empty()) return hosts[static_cast<std::size_t>(device)];
+    return devices_per_host == 0 ? 0 : device / devices_per_host;
+  }
   LinkSpeed speed_of(int from, int to) const;
   /// The factor from a profiled time to the time on that device.
   double time_factor(int device) const;
 };
+
+/// The hardware with its devices in the order of the workers that compute on them. Worker w is on
+/// device w, but with `replicas_first` and several replicas worker w of replica r of R is on device
+/// w·R + r, so that the replicas of a stage are neighbours.
+Hardware laid_out(const Hardware& hardware, int workers, int replicas);
 
 /// Equal devices whose transfers, those with their host's memory included, take no time.
 Hardware ideal_hardware(int devices);

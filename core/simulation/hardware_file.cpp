@@ -94,6 +94,7 @@ class Reader {
               "encode_gb_per_s, decode_gb_per_s, in 10^9 uncompressed bytes a second.",
               [this](Options& codec) { read_codec(codec); });
     read_copies();
+    read_order();
     read_jitter();
     options_.finish();
     return std::move(hardware_);
@@ -324,6 +325,21 @@ class Reader {
       copies.problem("receives",
                      "is program_order, where receivers alone decide when messages cross; expected "
                      "copies.engines: 0 and copies.block_compute: false");
+  }
+
+  void read_order() {
+    const Value order = options_.any(
+        "order", Value::sequence({Value::of("pipeline"), Value::of("replica")}),
+        "What fills a host first: [pipeline, replica] = the stages of a pipeline, so that replicas "
+        "sum gradients between hosts; [replica, pipeline] = the replicas of a stage, so that "
+        "stages pass activations between hosts.");
+    if (order.refused) return;
+    std::vector<std::string> axes;
+    for (const Value& axis : order.items) axes.push_back(axis.text);
+    hardware_.replicas_first = axes == std::vector<std::string>{"replica", "pipeline"};
+    if (!hardware_.replicas_first && axes != std::vector<std::string>{"pipeline", "replica"})
+      options_.problem("order", concat("is ", order.shown(),
+                                       "; expected [pipeline, replica] or [replica, pipeline]"));
   }
 
   void read_jitter() {

@@ -117,7 +117,7 @@ class Simulator {
       try {
         if (!simulator) simulator.emplace(read_experiment(points_[i].document), costs_);
         point.workers = simulator->workers();
-        const Hardware hardware = hardware_.of(points_[i].document, point.workers);
+        const Hardware hardware = hardware_.of(points_[i].document, simulator->shape());
         const SteadySimulation steady =
             simulator->on(hardware, {.minibatches = settings_.minibatches});
         report(steady, hardware, point);

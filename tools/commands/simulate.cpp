@@ -118,7 +118,7 @@ int simulate_one(const CommandLine& line) {
   CostSource source(cost_files(line));
   SteadySimulator simulator(std::move(experiment), source, prove_for_eyes);
   const Hardware machine =
-      HardwareSource(hardware_file(line.text("hardware"))).of(one.document, simulator.workers());
+      HardwareSource(hardware_file(line.text("hardware"))).of(one.document, simulator.shape());
   const int given = given_minibatches(line);
   const int minibatches = given > 0 ? given : shown_minibatches(simulator.experiment());
   const SteadySimulation steady = simulator.on(

@@ -223,8 +223,8 @@ Request read_request(const CommandLine& line) {
   need_libtorch();
   if (!one.remark.empty()) print_error("%s\n", one.remark.c_str());
   CostSource source(cost_files(line));
-  request.hardware = HardwareSource(hardware_file(line.text("hardware")))
-                         .of(one.document, request.shape.workers_per_replica());
+  request.hardware =
+      HardwareSource(hardware_file(line.text("hardware"))).of(one.document, request.shape);
   request.costs = source.of(request.experiment, request.hardware);
   request.experiment = request.experiment.with(request.costs.layout);
   account_for_codecs(request.costs.stages, request.experiment, edge_messages(request.experiment),

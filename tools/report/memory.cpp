@@ -8,6 +8,7 @@
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/experiment/reading.h"
+#include "core/measuring/hardware_source.h"
 #include "core/measuring/steady_simulation.h"
 
 namespace pipewright {
@@ -50,7 +51,8 @@ std::vector<Chart> memory_on(const Hardware& hardware, const Report& report) {
       SteadySimulator simulator(read_experiment(report.runs[each.runs.front()].config.whole()),
                                 source);
       const SteadySimulation steady =
-          simulator.on(hardware, {.minibatches = kMinibatchesOfMemory, .memory_over_time = true});
+          simulator.on(laid_out(hardware, simulator.shape()),
+                       {.minibatches = kMinibatchesOfMemory, .memory_over_time = true});
       chart.lines.push_back({.name = each.title,
                              .kind = ChartLine::Kind::Steps,
                              .points = fullest_worker(steady.simulation),

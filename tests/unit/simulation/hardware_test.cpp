@@ -175,6 +175,33 @@ TEST(Hardware, SaysWhatIsWrong) {
   EXPECT_NE(complaint("{withing: {}}").find("did you mean 'within'"), std::string::npos);
 }
 
+/// Two hosts of two devices for two replicas of two stages: worker 1 is stage 1 of replica 0, and
+/// worker 2 stage 0 of replica 1.
+TEST(Hardware, FillsHostsWithReplicasOfAStageWhereItSaysSo) {
+  const std::string machine =
+      "hosts: 2, devices: {count: 2, slowdown: [1, 2, 3, 4]}, within: {bandwidth_gb_per_s: 10}, "
+      "between: {bandwidth_gb_per_s: 1}, links: [{from: 0, to: 3, bandwidth_gb_per_s: 5}]";
+  const Hardware plain = read("{" + machine + "}");
+  EXPECT_EQ(laid_out(plain, 4, 2).speed_of(0, 1).bandwidth, 10e9) << "a pipeline fills a host";
+  EXPECT_EQ(laid_out(plain, 4, 2).speed_of(0, 2).bandwidth, 1e9);
+  const Hardware turned = read("{order: [replica, pipeline], " + machine + "}");
+  const Hardware laid = laid_out(turned, 4, 2);
+  EXPECT_EQ(laid.speed_of(0, 1).bandwidth, 1e9) << "between stages";
+  EXPECT_EQ(laid.speed_of(0, 2).bandwidth, 10e9) << "between replicas of stage 0";
+  EXPECT_EQ(laid.speed_of(1, 3).bandwidth, 10e9) << "between replicas of stage 1";
+  EXPECT_EQ(laid.speed_of(0, 3).bandwidth, 5e9) << "device 3 is that of worker 3 in both orders";
+  std::vector<double> slowdowns;
+  for (const Device& device : laid.devices) slowdowns.push_back(device.slowdown);
+  EXPECT_EQ(slowdowns, (std::vector<double>{1, 3, 2, 4}));
+  std::vector<std::vector<int>> leaving;  // the workers of each host's network card
+  for (const Bus& bus : laid.buses)
+    if (bus.crossing == Bus::Crossing::Leaving) leaving.push_back(bus.devices);
+  EXPECT_EQ(leaving, (std::vector<std::vector<int>>{{0, 2}, {1, 3}}));
+  EXPECT_EQ(laid_out(turned, 4, 1).speed_of(0, 1).bandwidth, 10e9) << "there are no replicas";
+  EXPECT_EQ(complaint("{order: [replica]}"),
+            "hardware.order is a list; expected [pipeline, replica] or [replica, pipeline]");
+}
+
 TEST(Hardware, OfEveryPresetReadsWithoutComplaint) {
   int presets = 0;
   for (const auto& file :

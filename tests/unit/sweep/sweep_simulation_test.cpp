@@ -36,7 +36,7 @@ SimulatedSweep simulated(const Value& document, int jobs = 1) {
 /// A point as `simulate` without --sweep does it.
 Simulation alone(const SweepPoint& point, int minibatches) {
   const Experiment experiment = read_experiment(point.document);
-  const Hardware hardware = HardwareSource().of(point.document, experiment.shape(1).workers());
+  const Hardware hardware = HardwareSource().of(point.document, experiment.shape(1));
   const SourcedCosts costs = CostSource(CostFiles()).of(experiment, hardware);
   const ProvedSchedule proved = prove(experiment.schedule(minibatches));
   const double slots = experiment.holdings(proved.schedule).slots();
@@ -54,7 +54,7 @@ TEST(SweepSimulation, ProvesTheScheduleOfAPointOnce) {
   const Value document =
       file("pipeline: {stages: 4, microbatches: 4}\nscheme: {name: one_f_one_b}\n");
   const Experiment experiment = read_experiment(document);
-  const Hardware hardware = HardwareSource().of(document, experiment.shape(1).workers());
+  const Hardware hardware = HardwareSource().of(document, experiment.shape(1));
   CostSource costs{CostFiles()};
   SteadySimulator simulator(experiment, costs);
   const std::int64_t before = proved_actions();
@@ -113,7 +113,7 @@ TEST(SweepSimulation, HasTheFiguresThatTablesOfEverySchemeHave) {
       "pipeline.stages: [2, 4], pipeline.microbatches: [1, 8]}}\n");
   const SimulatedSweep sweep = simulated(document);
   const std::vector<SweepPoint> points = expand_sweep(document);
-  const Hardware hardware = HardwareSource().of(document, 1);
+  const Hardware hardware = HardwareSource().of(document, PipelineShape());
   std::set<std::string> schemes;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const SimulatedPoint& point = sweep.points[i];
@@ -183,12 +183,13 @@ TEST(SweepSimulation, NeedsASweep) {
 
 TEST(HardwareSource, LaysTheSectionOverTheFile) {
   const Hardware hardware = HardwareSource().of(
-      parse_yaml("hardware: {hosts: 2, devices: {count: 4, memory_gib: 3}}", "x.yaml"), 1);
+      parse_yaml("hardware: {hosts: 2, devices: {count: 4, memory_gib: 3}}", "x.yaml"),
+      PipelineShape());
   EXPECT_EQ(hardware.devices.size(), 8U);
   EXPECT_EQ(hardware.devices[0].memory, std::int64_t{3} << 30);
-  EXPECT_EQ(HardwareSource().of(Value::mapping(), 5).devices.size(), 5U);
+  EXPECT_EQ(HardwareSource().of(Value::mapping(), {.stages = 5}).devices.size(), 5U);
   EXPECT_NE(error_text([] {
-              HardwareSource().of(parse_yaml("hardware: {hostss: 2}", "x.yaml"), 1);
+              HardwareSource().of(parse_yaml("hardware: {hostss: 2}", "x.yaml"), PipelineShape());
             }).find("x.yaml:1:12: unknown option 'hardware.hostss'; did you mean 'hosts'?"),
             std::string::npos);
 }
@@ -197,7 +198,7 @@ TEST(HardwareSource, ReportsAFileThatIsNoneWithTheOtherProblems) {
   const std::string said = error_text([] {
     HardwareSource().of(
         parse_yaml("hardware: {file: /etc/passwd, hostss: 2, links: [{from: 0, to: 3}]}", "x.yaml"),
-        1);
+        PipelineShape());
   });
   EXPECT_NE(said.find("x.yaml:1:18: hardware.file: /etc/passwd: is no description of hardware"),
             std::string::npos)

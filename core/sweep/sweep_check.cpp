@@ -65,9 +65,8 @@ std::vector<Group> read_groups(const std::vector<SweepPoint>& points, RunProblem
 
 }  // namespace
 
-std::size_t check_sweep(
-    const Value& document, const LayoutRequest& request,
-    const std::function<void(const std::string& title, std::size_t runs, const Plan& plan)>& show) {
+std::size_t check_sweep(const Value& document, const LayoutRequest& request,
+                        const std::optional<Hardware>& hardware, const ShowPlan& show) {
   const std::vector<SweepPoint> points = expand_sweep(document);
   RunProblems problems;
   const std::vector<Group> groups = read_groups(points, problems);
@@ -75,16 +74,20 @@ std::size_t check_sweep(
   std::shared_ptr<const Dataset> dataset;  // the open one
   const Experiment* opened_by = nullptr;
   Team alone;
+  CostSource costs({});
   for (const Group& group : groups) try {
-      const Experiment e = group.experiment.with(settle_layout(group.experiment, request, alone));
+      std::optional<HardwareFit> fit;
+      if (hardware) fit = fit_on(group.experiment, *hardware, costs);
+      const Experiment e = group.experiment.with(
+          fit ? fit->layout : settle_layout(group.experiment, request, alone));
       if (opened_by == nullptr || !same_data(*opened_by, e)) {
         dataset = open_data(e);
         opened_by = &group.experiment;
       }
       const Plan plan = make_plan(e, dataset);
       check_weights(plan);
-      check_memory(plan);
-      show(group.title, group.runs, plan);
+      fit ? fit->require() : check_memory(plan);
+      show(group.title, group.runs, plan, fit);
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::Bug) throw;
       problems.add(error, group.title);

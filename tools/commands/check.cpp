@@ -18,10 +18,12 @@
 #include "core/experiment/named_keys.h"
 #include "core/experiment/reading.h"
 #include "core/experiment/stage_layout.h"
+#include "core/measuring/hardware_fit.h"
 #include "core/measuring/hardware_source.h"
 #include "core/measuring/measured_balance.h"
 #include "core/measuring/measured_layout.h"
 #include "core/schedule/remarks.h"
+#include "core/simulation/shipped_hardware.h"
 #include "core/stability/edge_text.h"
 #include "core/stability/stability_report.h"
 #include "core/sweep/sweep_check.h"
@@ -59,7 +61,7 @@ void print_layout(const Experiment& e) {
     print("layout      %s, in Megatron-Core's letters\n", layout.c_str());
 }
 
-void print_plan(const Plan& plan) {
+void print_plan(const Plan& plan, const std::optional<HardwareFit>& fit) {
   const Experiment& e = *plan.experiment;
   const auto layers = plan.experiment->stage_layers();
   print("data        %zu training and %zu %s samples, %s of %lld an epoch\n", plan.train.size(),
@@ -88,7 +90,9 @@ void print_plan(const Plan& plan) {
   }
   print(" total  %-30s  %10.0f\n\n", "", all);
   print_layout(e);
-  print("memory      %s\n", memory_text(plan).c_str());
+  print("memory      %s\n",
+        fit ? concat("worker ", fit->worker, " needs most: ", fit->text()).c_str()
+            : memory_text(plan).c_str());
 }
 
 /// A line on the edges of stability of an optimizer that has them.
@@ -146,8 +150,19 @@ void print_cut(const Experiment& e) {
             .c_str());
 }
 
+/// The machine that a plan is for: as the document describes it, on the file that was given; none
+/// without, as it is then this one. Devices of that machine need not be here.
+std::optional<Hardware> other_machine(const CommandLine& line, Value& document) {
+  if (!line.given("hardware")) return std::nullopt;
+  Problems none;
+  set_path(document, "pipeline.device", Value::of("cpu"), none);
+  return HardwareSource(hardware_file(line.text("hardware"))).of(document, PipelineShape());
+}
+
 /// `remark` says which point of a sweep the document is.
-void check_one(const Value& document, const std::string& remark, const Problems& faults) {
+void check_one(const CommandLine& line, Value document, const std::string& remark,
+               const Problems& faults) {
+  const std::optional<Hardware> machine = other_machine(line, document);
   std::optional<Experiment> experiment;
   check({[&] { experiment = read_experiment(document, faults); },
          [&] { read_table_spec(document); }, [&] { read_plot_spec(document); },
@@ -160,15 +175,19 @@ void check_one(const Value& document, const std::string& remark, const Problems&
   if (!remark.empty()) tell(remark);
   print("experiment  %s\n", experiment->name.c_str());
   Team alone;
+  CostSource costs({});
+  std::optional<HardwareFit> fit;
+  if (machine) fit = fit_on(*experiment, *machine, costs);
   const Experiment settled = experiment->with(
-      settle_layout(*experiment, {.runs = kRuns, .recorded = {}, .tell = tell}, alone));
+      fit ? fit->layout
+          : settle_layout(*experiment, {.runs = kRuns, .recorded = {}, .tell = tell}, alone));
   const Plan plan = make_plan(settled);
   check_weights(plan);
-  print_plan(plan);
+  print_plan(plan, fit);
   print_edges(settled);
-  print_cut(settled);
+  if (!fit) print_cut(settled);
   print_remarks(plan);
-  check_memory(plan);
+  fit ? fit->require() : check_memory(plan);
 }
 
 /// "0" or "−3…0".
@@ -193,7 +212,8 @@ std::string edge_cell(const Experiment& e) {
 }
 
 /// A line about runs that differ only in their seed: the most of any stage, and ranges over stages.
-std::vector<std::string> line_of(const std::string& title, std::size_t runs, const Plan& plan) {
+std::vector<std::string> line_of(const std::string& title, std::size_t runs, const Plan& plan,
+                                 const std::optional<HardwareFit>& fit) {
   const Experiment& e = *plan.experiment;
   double most = 0;
   int copies = 0;
@@ -219,7 +239,7 @@ std::vector<std::string> line_of(const std::string& title, std::size_t runs, con
           concat(copies),
           concat(range(forward), " / ", range(backward)),
           edge_cell(e),
-          bytes_text(most)};
+          bytes_text(fit ? static_cast<double>(fit->need) : most)};
 }
 
 void print_duration(const SweepDuration& duration) {
@@ -243,15 +263,16 @@ void print_pilot(const Value& document, const std::vector<RunRecord>& planned,
         text.empty() ? "no claim compares means\n" : text.c_str());
 }
 
-/// `pilot`: rows of results; "" without.
-void check_all_of(const Value& document, const Problems& faults,
-                  const std::filesystem::path& pilot) {
+void check_all_of(const CommandLine& line, Value document, const Problems& faults) {
+  const std::optional<Hardware> machine = other_machine(line, document);
+  const std::filesystem::path pilot = line.text("pilot");  // rows of results; "" without
   check({[&] { faults.throw_if_any(); }, [&] { check_hardware(document); },
          [&] { read_table_spec(document); }, [&] { read_plot_spec(document); },
          [&] { read_claims(document); }});
-  TextTable table({"run", "runs", "stages", "workers", "batches", "actions", "copies",
-                   "stale F / B", "smallest edge", "memory without activations"},
-                  {0, 9});
+  TextTable table(
+      {"run", "runs", "stages", "workers", "batches", "actions", "copies", "stale F / B",
+       "smallest edge", machine ? "peak memory of a worker" : "memory without activations"},
+      {0, 9});
   const std::string name = document.find("name")->text;
   std::vector<RunRecord> planned;
   SweepDuration duration;
@@ -277,7 +298,10 @@ void check_all_of(const Value& document, const Problems& faults,
       "the\n"
       "update; smallest edge: the largest stable learning rate × curvature, and its stage.\n",
       runs == 1 ? "The only run is" : concat("All ", runs, " runs are").c_str());
-  print_duration(duration);
+  if (machine)
+    print("Every worker fits into the memory of its device of %s.\n", machine->name.c_str());
+  else
+    print_duration(duration);
   if (!rules.empty()) print("\nnote: %s\n", edges_remark({rules.begin(), rules.end()}).c_str());
   if (const std::string few = few_runs_remark(document, records); !few.empty())
     print("\nnote: %s\n", few.c_str());
@@ -292,30 +316,37 @@ int run_check(const std::vector<std::string>& arguments) {
       "proves the schedule and says what each stage holds. If the file has a sweep, it does so for "
       "every run, or for the one that --point names. With balance: time or memory it measures the "
       "layers once and writes the profile to runs/, or to the sweep's folder there, where later "
-      "runs find it.");
+      "runs find it.\n\n"
+      "With --hardware the plan is for that machine: every worker's peak, activations included, is "
+      "simulated and held against the memory of its device. Then nothing is measured, the cut is "
+      "that for its rates, and no device of pipeline.device need be here.");
   line.experiment(false);
   line.point();
   line.option(
       "pilot", "ROWS",
       "rows of results of a pilot with other seeds: print for each claim of the sweep which "
+  line.option("hardware", "FILE",
+              "check the plan against the devices of this description instead of this machine: a "
+              "file, or a name of `list hardware`");
       "effect its seeds can find, and warn where none could show it");
   if (!line.parse(arguments)) return 0;
   const ExperimentArguments given = line.experiment_arguments();
   Problems faults;
   if (given.point.empty()) {
     const Value document = given.document(faults);
-    document.find("sweep") != nullptr ? check_all_of(document, faults, line.text("pilot"))
-                                      : check_one(document, "", faults);
+    document.find("sweep") != nullptr ? check_all_of(line, document, faults)
+                                      : check_one(line, document, "", faults);
     return 0;
   }
   const OneExperiment one = one_experiment(given, faults);
-  check_one(one.document, one.remark, faults);
+  check_one(line, one.document, one.remark, faults);
   return 0;
 }
 
 }  // namespace
 
-const Command kCheck{"check", "check FILE [--set key=value]… [--profile P] [--pilot ROWS]",
+const Command kCheck{"check",
+                     "check FILE [--hardware H] [--set key=value]… [--profile P] [--pilot ROWS]",
                      "validate an experiment without training it", run_check};
 
 }  // namespace pipewright

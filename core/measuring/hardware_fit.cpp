@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/measuring/hardware_fit.h"
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/measuring/hardware_source.h"
+#include "core/measuring/steady_simulation.h"
+
+namespace pipewright {
+
+std::string HardwareFit::text() const {
+  return concat(bytes_text(static_cast<double>(need)),
+                " at its peak, activations included, of the ", bytes_text(static_cast<double>(has)),
+                " that its device of ", hardware, " has");
+}
+
+void HardwareFit::require() const {
+  if (need > has) throw Error(ErrorKind::Data, concat("needs ", text()), concat("worker ", worker));
+}
+
+HardwareFit fit_on(const Experiment& experiment, const Hardware& hardware, CostSource& costs) {
+  const Hardware laid = laid_out(hardware, experiment.shape(1));
+  HardwareFit fit{.layout = costs.of(experiment, laid).layout, .hardware = hardware.name};
+  if (!fit.layout.channels_last) fit.layout.channels_last = false;  // of equal bytes
+  const SteadySimulation steady = SteadySimulator(experiment, costs).on(laid);
+  for (std::size_t w = 0; w < steady.simulation.workers.size(); ++w) {
+    const std::int64_t need = steady.simulation.workers[w].peak.total();
+    const std::int64_t has = laid.devices[w].memory;
+    if (has == 0)
+      throw Error(ErrorKind::Experiment,
+                  concat("the hardware '", hardware.name,
+                         "' does not say devices.memory_gib, against which a plan is checked"));
+    if (w > 0 && has - need >= fit.has - fit.need) continue;
+    fit.worker = static_cast<int>(w);
+    fit.need = need;
+    fit.has = has;
+  }
+  return fit;
+}
+
+}  // namespace pipewright

@@ -118,9 +118,7 @@ CostSource::CostSource(CostFiles files) : files_(std::move(files)) {
     table_ = load_file_of({.name = "table of costs", .keys = cost_table_keys()}, files_.table);
 }
 
-SourcedCosts CostSource::of(const Experiment& experiment, const Hardware& hardware) {
-  if (is_table()) return of_table(experiment);
-  if (profile_) return of_profile(experiment, hardware);
+Roofline CostSource::roofline(const Experiment& experiment, const Hardware& hardware) const {
   if (!hardware.rates.known())
     throw Error(
         ErrorKind::Experiment,
@@ -129,8 +127,17 @@ SourcedCosts CostSource::of(const Experiment& experiment, const Hardware& hardwa
                "then takes; or write --costs, or give --hardware that says devices.teraflops and "
                "devices.memory_gb_per_s"));
   check_format(experiment, hardware);
-  const Roofline roofline(hardware.rates, experiment.train.precision.name,
-                          weight_moves(experiment));
+  return {hardware.rates, experiment.train.precision.name, weight_moves(experiment)};
+}
+
+Profile CostSource::counted_on(const Experiment& experiment, const Hardware& hardware) {
+  return roofline(experiment, hardware).timed(counted(experiment));
+}
+
+SourcedCosts CostSource::of(const Experiment& experiment, const Hardware& hardware) {
+  if (is_table()) return of_table(experiment);
+  if (profile_) return of_profile(experiment, hardware);
+  const Roofline roofline = this->roofline(experiment, hardware);
   const Profile whole = counted(experiment);
   Layout layout = cut_by(experiment, roofline.timed(whole));
   const Profile profile = roofline.timed(counted_slice(whole, experiment.pipeline.slices));

@@ -14,6 +14,7 @@
 #include "core/base/mutex.h"
 #include "core/cost/cost.h"
 #include "core/cost/profile.h"
+#include "core/cost/roofline.h"
 #include "core/experiment/experiment.h"
 #include "core/simulation/hardware.h"
 
@@ -53,8 +54,12 @@ class CostSource {
   /// counted and its devices do not compute in the experiment's precision.
   SourcedCosts of(const Experiment& experiment, const Hardware& hardware)
       PIPEWRIGHT_EXCLUDES(mutex_);
+  /// What is counted, with the times at the rates of the hardware. Throws as of() does.
+  Profile counted_on(const Experiment& experiment, const Hardware& hardware)
+      PIPEWRIGHT_EXCLUDES(mutex_);
 
  private:
+  Roofline roofline(const Experiment& experiment, const Hardware& hardware) const;
   SourcedCosts of_table(const Experiment& experiment) const;
   SourcedCosts of_profile(const Experiment& experiment, const Hardware& hardware)
       PIPEWRIGHT_EXCLUDES(mutex_);

@@ -7,10 +7,13 @@
 #include "core/drawing/render_cut.h"
 #include "core/drawing/render_plan.h"
 #include "core/drawing/render_profile.h"
+#include "core/measuring/cost_source.h"
+#include "core/measuring/hardware_source.h"
 #include "core/measuring/measured_balance.h"
 #include "core/measuring/measured_layout.h"
 #include "core/measuring/profiling.h"
 #include "core/runtime/devices/device.h"
+#include "core/simulation/shipped_hardware.h"
 #include "core/system/file.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
@@ -62,8 +65,18 @@ std::vector<WorkerLevel> read_levels(const std::string& text) {
   return levels;
 }
 
-void print_pipedream(const CommandLine& line, const Profile& profile) {
-  PipeDreamRules rules{.levels = read_levels(line.text("workers"))};
+/// The devices of each host and the hosts, with the bandwidths of their links.
+std::vector<WorkerLevel> levels_of(const Hardware& hardware) {
+  const int devices = static_cast<int>(hardware.devices.size());
+  const int each = hardware.devices_per_host > 0 ? hardware.devices_per_host : devices;
+  std::vector<WorkerLevel> levels{{each, hardware.within.bandwidth}};
+  if (each < devices) levels.push_back({devices / each, hardware.between.bandwidth});
+  return levels;
+}
+
+void print_pipedream(const CommandLine& line, const Profile& profile,
+                     std::vector<WorkerLevel> levels) {
+  PipeDreamRules rules{.levels = std::move(levels)};
   if (line.text("cost") == "code")
     rules.cost = PipeDreamRules::Cost::Code;
   else if (line.text("cost") != "paper")
@@ -73,6 +86,21 @@ void print_pipedream(const CommandLine& line, const Profile& profile) {
         render_plan(profile, pipedream_partition(profile, rules)).c_str());
 }
 
+/// For --hardware: the best cut and PipeDream's plan by operations and bytes at the rates of a
+/// machine that need not be here. Nothing is measured, so no profile is written.
+int plan_on(const CommandLine& line, const Experiment& experiment, int stages) {
+  line.refuse_given({"device", "out", "repetitions", "seconds"},
+                    "is for what is measured here, and --hardware counts");
+  const Hardware hardware = HardwareSource(hardware_file(line.text("hardware")))
+                                .of(experiment.given, experiment.shape(1));
+  const Profile profile = CostSource({}).counted_on(experiment, hardware);
+  print("times: %s\n", counted_from(hardware, experiment.train.precision.name).c_str());
+  if (stages > 1) print_cut(experiment, profile, stages);
+  print_pipedream(line, profile,
+                  line.given("workers") ? read_levels(line.text("workers")) : levels_of(hardware));
+  return 0;
+}
+
 int run_profile(const std::vector<std::string>& arguments) {
   CommandLine line(
       kProfile,
@@ -80,7 +108,10 @@ int run_profile(const std::vector<std::string>& arguments) {
       "precision, threads, loss and optimizer, on made-up samples: times are medians, memory is "
       "counted by LibTorch's allocator. On the device `meta` only bytes and operations are "
       "counted, without memory for them: enough for balance: memory. Writes a profile that "
-      "balance: time and memory and `pipewright simulate` read.");
+      "balance: time and memory and `pipewright simulate` read.\n\n"
+      "With --hardware nothing is measured or written: times follow from operations and bytes at "
+      "the rates of that machine, and the best cut and PipeDream's plan for its hosts and devices "
+      "are shown.");
   line.experiment(false);
   line.point();
   line.option("device", "NAME",
@@ -95,11 +126,21 @@ int run_profile(const std::vector<std::string>& arguments) {
       "workers", "LEVELS",
       "show PipeDream's plan for these workers: of each level, the innermost first, how many "
       "units and the bytes a second of their links; 4@12e9,2@1e9 is two hosts of four");
-  line.option("cost", "FORM",
-              "with --workers, costs as in PipeDream's paper or in its code: paper or code",
-              "paper");
+  line.option("hardware", "FILE",
+              "plan for this description of a machine instead: a file, or a name of `list "
+              "hardware`; --workers then names other levels than its own");
+  line.option(
+      "cost", "FORM",
+      "with --workers or --hardware, costs as in PipeDream's paper or in its code: paper or code",
+      "paper");
   if (!line.parse(arguments)) return 0;
   Experiment experiment = experiment_of(line, need_libtorch);
+  const int stages = line.given("stages") ? line.integer("stages") : experiment.pipeline.stages;
+  if (stages < 1 || stages > std::ssize(experiment.layers))
+    throw Error(ErrorKind::Experiment,
+                concat("--stages is ", stages, "; the model has ", experiment.layers.size(),
+                       " layers, and a stage holds at least one"));
+  if (line.given("hardware")) return plan_on(line, experiment, stages);
   ProfileSettings settings{
       .device = device_named(line.given("device") ? line.text("device")
                                                   : experiment.pipeline.devices.front()),
@@ -110,7 +151,7 @@ int run_profile(const std::vector<std::string>& arguments) {
   if (line.given("workers") && settings.device.is_meta())
     throw Error(ErrorKind::Experiment,
                 "--workers shows a plan by measured times, but --device meta measures none; give "
-                "another device");
+                "another device, or --hardware");
   if (!settings.device.is_meta()) {  // counted bytes are the same in both formats
     const auto tell = [](const std::string& text) { print_error("%s\n", text.c_str()); };
     Team alone;
@@ -122,18 +163,13 @@ int run_profile(const std::vector<std::string>& arguments) {
     status.show(concat("layer ", layer + 1, " of ", experiment.layers.size(), ", ",
                        experiment.layers[layer]->name()));
   };
-  const int stages = line.given("stages") ? line.integer("stages") : experiment.pipeline.stages;
-  if (stages < 1 || stages > std::ssize(experiment.layers))
-    throw Error(ErrorKind::Experiment,
-                concat("--stages is ", stages, "; the model has ", experiment.layers.size(),
-                       " layers, and a stage holds at least one"));
   line.check_outputs({"out"});
   const Profile profile = measure(experiment, settings);
   status.clear();
   print("%s", render_profile(profile).c_str());
   const bool by_memory = experiment.measured_balance && experiment.measured_balance->by_memory;
   if (stages > 1 && (profile.timed || by_memory)) print_cut(experiment, profile, stages);
-  if (line.given("workers")) print_pipedream(line, profile);
+  if (line.given("workers")) print_pipedream(line, profile, read_levels(line.text("workers")));
   print("\n");
   write_output(line.text("out"), to_yaml(profile_value(profile)));
   return 0;
@@ -141,7 +177,8 @@ int run_profile(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kProfile{"profile", "profile FILE [--device D] [--out F] [--set key=value]…",
+const Command kProfile{"profile",
+                       "profile FILE [--device D | --hardware H] [--out F] [--set key=value]…",
                        "measure what each layer costs", run_profile};
 
 }  // namespace pipewright

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
+#include <set>
 
 #include "core/base/as_size.h"
 #include "core/base/printable.h"
@@ -48,16 +49,44 @@ std::string bytes(std::int64_t count) {
   return bytes_text(static_cast<double>(count));
 }
 
-/// A table of the items, at most kMostRows of them.
-template <class Item, class Print>
-std::string table(Row heads, const std::vector<Item>& items, const Print& print) {
+/// The place of a worker or of a link within its replica. Rows of one place that have the same
+/// cells are those of equal replicas.
+class Places {
+ public:
+  explicit Places(const PipelineShape& shape)
+      : workers_(shape.replica_placement.empty() ? shape.workers_per_replica() : shape.workers()) {}
+
+  std::string of(int worker) const { return concat(worker % workers_); }
+  std::string of(const LinkReport& link) const {
+    const bool within = link.from / workers_ == link.to / workers_;
+    return concat(of(link.from), within ? " → " : " ⇒ ", of(link.to));
+  }
+
+ private:
+  int workers_;
+};
+
+/// A table of the items, at most kMostRows of them. `place`: Places::of() them; of rows that differ
+/// in their first cell alone the first of each place is shown.
+template <class Item, class Place, class Print>
+std::string table(Row heads, const std::vector<Item>& items, const Place& place,
+                  const Print& print) {
   std::vector<Row> rows{std::move(heads)};
-  for (std::size_t i = 0; i < std::min(items.size(), kMostRows); ++i)
-    rows.push_back(print(i, items[i]));
-  const std::string cut = items.size() > kMostRows
-                              ? concat(" … and ", items.size() - kMostRows, " more\n")
-                              : std::string();
-  return aligned(rows) + cut;
+  std::set<std::pair<std::string, Row>> known;
+  std::size_t alike = 0, more = 0;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    Row row = print(i, items[i]);
+    if (!known.emplace(place(i), Row(row.begin() + 1, row.end())).second)
+      ++alike;
+    else if (rows.size() > kMostRows)
+      ++more;
+    else
+      rows.push_back(std::move(row));
+  }
+  std::string text = aligned(rows);
+  if (alike > 0) text += concat(" … and ", alike, " like these, of further replicas\n");
+  if (more > 0) text += concat(" … and ", more, " more\n");
+  return text;
 }
 
 bool counts_memory(const Simulation& simulation) {
@@ -72,7 +101,9 @@ std::string worker_table(const Schedule& schedule, const Simulation& simulation)
   if (memory)
     heads.insert(heads.end(), {"peak memory", "weights", "gradients", "optimizer", "activations",
                                "boundaries", "passing"});
-  return table(heads, simulation.workers, [&](std::size_t w, const WorkerReport& worker) {
+  const Places places(schedule.shape);
+  const auto place = [&](std::size_t w) { return places.of(static_cast<int>(w)); };
+  return table(heads, simulation.workers, place, [&](std::size_t w, const WorkerReport& worker) {
     const std::string stages = labels.plain() ? "" : concat(": ", labels.stages(w));
     Row row{concat(w, stages), percent(worker.computing, simulation.makespan),
             percent(worker.communicating, simulation.makespan),
@@ -92,20 +123,23 @@ Row traffic_row(const std::string& name, const Traffic& traffic, double makespan
 }
 
 /// The copies to the memory of the host and back; "" if there are none.
-std::string offload_table(const Simulation& simulation) {
+std::string offload_table(const Schedule& schedule, const Simulation& simulation) {
   const auto offloads = [](const WorkerReport& worker) {
     return worker.host.offloaded.messages > 0;
   };
   if (std::ranges::none_of(simulation.workers, offloads)) return {};
+  const Places places(schedule.shape);
   return "\n" +
-         table({"offload", "copies each way", "traffic", "busy", "most on the host", "waits"},
-               simulation.workers, [&](std::size_t w, const WorkerReport& worker) {
-                 const HostCopies& host = worker.host;
-                 Row row = traffic_row(concat(w, " ⇄ host"), host.offloaded, simulation.makespan);
-                 row.push_back(bytes(host.most_bytes));
-                 row.push_back(percent(host.waiting, simulation.makespan));
-                 return row;
-               });
+         table(
+             {"offload", "copies each way", "traffic", "busy", "most on the host", "waits"},
+             simulation.workers, [&](std::size_t w) { return places.of(static_cast<int>(w)); },
+             [&](std::size_t w, const WorkerReport& worker) {
+               const HostCopies& host = worker.host;
+               Row row = traffic_row(concat(w, " ⇄ host"), host.offloaded, simulation.makespan);
+               row.push_back(bytes(host.most_bytes));
+               row.push_back(percent(host.waiting, simulation.makespan));
+               return row;
+             });
 }
 
 /// The lines about devices whose memory is too small, with what they would need.
@@ -233,18 +267,23 @@ std::string render_simulation(const Schedule& schedule, const Hardware& hardware
                  percent(idle.stages, 1), " by uneven stages, ", percent(idle.transfers, 1),
                  " by transfers\n\n");
   text += worker_table(schedule, simulation);
+  const Places places(shape);
   if (!simulation.links.empty())
-    text += "\n" + table({"link", "messages", "traffic", "busy"}, simulation.links,
-                         [&](std::size_t, const LinkReport& link) {
-                           return traffic_row(concat(link.from, " → ", link.to), link.traffic,
-                                              simulation.makespan);
-                         });
-  text += offload_table(simulation);
+    text += "\n" + table(
+                       {"link", "messages", "traffic", "busy"}, simulation.links,
+                       [&](std::size_t i) { return places.of(simulation.links[i]); },
+                       [&](std::size_t, const LinkReport& link) {
+                         return traffic_row(concat(link.from, " → ", link.to), link.traffic,
+                                            simulation.makespan);
+                       });
+  text += offload_table(schedule, simulation);
   if (std::ranges::any_of(simulation.buses, [](const Traffic& bus) { return bus.messages > 0; }))
-    text += "\n" + table({"bus", "messages", "traffic", "busy"}, simulation.buses,
-                         [&](std::size_t b, const Traffic& bus) {
-                           return traffic_row(hardware.buses[b].name, bus, simulation.makespan);
-                         });
+    text += "\n" + table(
+                       {"bus", "messages", "traffic", "busy"}, simulation.buses,
+                       [&](std::size_t b) { return hardware.buses[b].name; },
+                       [&](std::size_t b, const Traffic& bus) {
+                         return traffic_row(hardware.buses[b].name, bus, simulation.makespan);
+                       });
   return text + overflows(hardware, simulation) + launches(schedule, hardware, simulation);
 }
 

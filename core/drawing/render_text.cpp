@@ -4,6 +4,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/text.h"
+#include "core/base/wording.h"
 #include "core/drawing/kind_colors.h"
 #include "core/drawing/render.h"
 #include "core/drawing/render_grid.h"
@@ -66,6 +67,24 @@ std::string legend(const Schedule& schedule, const RenderOptions& options) {
   return join(parts, "   ") + '\n';
 }
 
+bool same_text(const GlyphLine& a, const GlyphLine& b) {
+  return std::ranges::equal(a, b, {}, &Glyph::text, &Glyph::text);
+}
+
+/// The workers of the first replica, and of others those that do something else. All, where
+/// replicas share workers or an action is pointed out.
+std::vector<std::size_t> drawn_workers(const Schedule& schedule, const RenderGrid& grid,
+                                       const RenderOptions& options) {
+  const bool folds = schedule.shape.replica_placement.empty() && options.culprit == nullptr;
+  const std::size_t each = as_size(schedule.shape.workers_per_replica());
+  std::vector<std::size_t> workers;
+  for (std::size_t worker = 0; worker < schedule.workers.size(); ++worker)
+    if (!folds || worker < each ||
+        !same_text(grid.workers()[worker], grid.workers()[worker % each]))
+      workers.push_back(worker);
+  return workers;
+}
+
 }  // namespace
 
 std::string render_text(const Schedule& schedule, const RenderOptions& options) {
@@ -81,6 +100,7 @@ std::string render_text(const Schedule& schedule, const RenderOptions& options) 
     names.push_back(std::move(name));
   }
   margin += 1;
+  const std::vector<std::size_t> drawn = drawn_workers(schedule, grid, options);
   const int length = grid.cuts().back();
   const int room = options.width > 0 ? options.width - static_cast<int>(margin) : length;
   std::string out;
@@ -88,10 +108,13 @@ std::string render_text(const Schedule& schedule, const RenderOptions& options) 
     const int end = block_end(grid.cuts(), begin, room);
     if (begin > 0) out += '\n';
     out += line_text("slot", margin, grid.header(), begin, end, options.color);
-    for (std::size_t worker = 0; worker < names.size(); ++worker)
+    for (const std::size_t worker : drawn)
       out += line_text(names[worker], margin, grid.workers()[worker], begin, end, options.color);
     begin = end;
   }
+  if (drawn.size() < names.size())
+    out += concat("… and ", counted(names.size() - drawn.size(), "worker"),
+                  " like these, of further replicas\n");
   return out + legend(schedule, options);
 }
 

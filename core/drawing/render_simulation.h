@@ -26,13 +26,14 @@ std::string render_simulation(const Schedule& schedule, const Hardware& hardware
 Value simulation_value(const Schedule& schedule, const Hardware& hardware,
                        const Simulation& simulation, const IdleParts& idle, std::int64_t samples);
 
-/// A thin bar in the lane of a worker, where it does nothing.
+/// A thin bar in the lane of a worker, where it does nothing, or below, beside what it does.
 struct TimelineMark {
   std::size_t worker = 0;
   double begin = 0, end = 0;
   const char* fill = nullptr;  ///< colour
   std::string name;            ///< its colour's name in the legend
   std::string tooltip;
+  int below = 0;  ///< 0: in the lane; 1 and 2: the lines below it
 };
 
 /// One timeline of a picture with several.
@@ -49,7 +50,8 @@ std::string render_timelines_svg(const Schedule& schedule, const std::vector<Tim
                                  const std::string& title, double end,
                                  const Versions* versions = nullptr);
 
-/// A stand-alone SVG of the actions of every worker, to scale, until `end` seconds (0: all).
+/// A stand-alone SVG of the actions of every worker, to scale, until `end` seconds (0: all). Below
+/// each are the messages that it sends, if they were kept and are long enough to be seen.
 std::string render_timeline_svg(const Schedule& schedule, const Simulation& simulation,
                                 const std::string& title, double end = 0);
 

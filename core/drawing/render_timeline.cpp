@@ -121,9 +121,12 @@ class Timeline {
     constexpr double kThickness = 6;
     if (mark.begin >= end_) return;
     marks_[mark.name] = mark.fill;
-    const double y = top + static_cast<double>(mark.worker) * (kTimelineLane + kTimelineGap);
+    const double lane = top + static_cast<double>(mark.worker) * (kTimelineLane + kTimelineGap);
     const double left = x(mark.begin), width = x(mark.end) - left;
-    page_.box(left, y + (kTimelineLane - kThickness) / 2, std::max(kThinnest, width), kThickness,
+    const bool inside = mark.below == 0;
+    const double y = inside ? lane + (kTimelineLane - kThickness) / 2
+                            : lane + kTimelineLane + (mark.below - 1) * kTimelineGap / 2;
+    page_.box(left, y, std::max(kThinnest, width), inside ? kThickness : kTimelineGap / 2 - 0.5,
               mark.fill, 0, mark.tooltip);
   }
 
@@ -160,6 +163,24 @@ class Timeline {
   std::map<std::string, const char*> marks_;  ///< name → colour
 };
 
+/// The messages that take at least a pixel, those to earlier workers below those to later ones.
+std::vector<TimelineMark> transfers_of(const Simulation& simulation, double until) {
+  std::vector<TimelineMark> marks;
+  for (const LinkReport& link : simulation.links)
+    for (const SentMessage& each : link.transfers)
+      if (each.begin < until && kTimelineWidth * (each.arrived - each.begin) >= until)
+        marks.push_back(
+            {.worker = as_size(link.from),
+             .begin = each.begin,
+             .end = each.arrived,
+             .fill = link.from < link.to ? "#4f7fb5" : "#9a6fb0",
+             .name = link.from < link.to ? "sent to a later worker" : "sent to an earlier worker",
+             .tooltip = concat(bytes_text(static_cast<double>(each.bytes)), " to worker ", link.to,
+                               ", ", time_text(each.begin), " to ", time_text(each.arrived)),
+             .below = link.from < link.to ? 1 : 2});
+  return marks;
+}
+
 }  // namespace
 
 std::string render_timeline_svg(const Schedule& schedule, const Simulation& simulation,
@@ -168,7 +189,8 @@ std::string render_timeline_svg(const Schedule& schedule, const Simulation& simu
   const std::string heading =
       concat(time_text(simulation.makespan), "; idle ", std::lround(100 * simulation.bubble), " %",
              until < simulation.makespan ? concat("; drawn: until ", time_text(until)) : "");
-  return render_timelines_svg(schedule, {{heading, simulation.spans}}, title, until);
+  return render_timelines_svg(
+      schedule, {{heading, simulation.spans, transfers_of(simulation, until)}}, title, until);
 }
 
 std::string render_timelines_svg(const Schedule& schedule, const std::vector<TimelinePart>& parts,

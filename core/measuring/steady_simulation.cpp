@@ -148,6 +148,7 @@ SteadySimulation SteadySimulator::on(const Hardware& hardware, const SteadySetti
     const Held& schedule = held(count);
     SteadySimulation result{.simulation = simulate(schedule.proved, costs.stages, hardware,
                                                    {.memory_over_time = settings.memory_over_time,
+                                                    .transfers = settings.transfers,
                                                     .optimizer_state = schedule.optimizer_state,
                                                     .optimizer_tables = schedule.optimizer_tables}),
                             .minibatches = count,

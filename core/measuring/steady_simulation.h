@@ -57,6 +57,7 @@ struct SteadySettings {
   /// steady, or they are as many as shown_minibatches() says.
   int minibatches = 0;
   bool memory_over_time = false;  ///< whether every step of memory is kept
+  bool transfers = false;         ///< whether every message is kept
   bool written = false;           ///< whether every action goes into a file, which takes memory
 };
 

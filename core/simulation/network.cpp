@@ -7,8 +7,9 @@
 
 namespace pipewright {
 
-Network::Network(const Hardware& hardware)
+Network::Network(const Hardware& hardware, bool transfers)
     : hardware_(hardware),
+      keeps_transfers_(transfers),
       lane_of_sender_(hardware.devices.size(), -1),
       buses_(hardware.buses),
       bus_free_(hardware.buses.size(), 0),
@@ -69,6 +70,7 @@ Delivery Network::carry(int id, double ready, std::int64_t bytes) {
   ++link.traffic.messages;
   link.traffic.bytes += bytes;
   link.traffic.busy += link.free - begin;
+  if (keeps_transfers_) link.transfers.push_back({begin, arrived, bytes});
   return {sent, arrived};
 }
 

@@ -22,6 +22,12 @@ struct Traffic {
   double busy = 0;  ///< s
 };
 
+/// A message on its way over a link.
+struct SentMessage {
+  double begin = 0, arrived = 0;  ///< s
+  std::int64_t bytes = 0;
+};
+
 struct Delivery {
   double sent = 0;     ///< when the sender is done with it
   double arrived = 0;  ///< when the receiver has it
@@ -38,7 +44,8 @@ struct PostedMessage {
 
 class Network {
  public:
-  explicit Network(const Hardware& hardware);
+  /// `transfers`: whether links keep each message that they carry.
+  explicit Network(const Hardware& hardware, bool transfers = false);
 
   /// The link between two workers; created on first use.
   int link(int from, int to);
@@ -73,6 +80,7 @@ class Network {
     int lane = 0;
     std::optional<double> receive;  ///< when the receive of its next message was posted
     Traffic traffic;
+    std::vector<SentMessage> transfers;  ///< in order, where they are kept
   };
   const std::vector<Link>& links() const { return links_; }
   const std::vector<Traffic>& buses() const { return traffic_; }
@@ -99,6 +107,7 @@ class Network {
   void queue_turn(int lane);
 
   const Hardware& hardware_;
+  const bool keeps_transfers_;
   std::unordered_map<std::uint64_t, int> known_;
   std::vector<Link> links_;
   std::vector<Lane> lanes_;

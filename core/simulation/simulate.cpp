@@ -58,7 +58,7 @@ Simulation simulate(const ProvedSchedule& proved, std::span<const StageCost> cos
   check_devices(hardware, schedule.workers.size());
   need_speed_of_host_copies(schedule, hardware);
   Simulation simulation;
-  ClockTimes times = run_clock(proved, costs, hardware, simulation);
+  ClockTimes times = run_clock(proved, costs, hardware, simulation, options.transfers);
   if (!std::isfinite(simulation.makespan)) refuse_endless(simulation, hardware);
   if (options.memory) count_memory(proved, costs, times, options, simulation);
   simulation.spans = std::move(times.spans);

@@ -20,6 +20,7 @@ namespace pipewright {
 struct SimulationOptions {
   bool memory = true;             ///< whether memory is counted
   bool memory_over_time = false;  ///< whether every step of memory is kept
+  bool transfers = false;         ///< whether every message is kept
   double optimizer_state = 0;     ///< bytes that the optimizer keeps per byte of parameters
   /// [stage] bytes that it keeps besides; empty: none.
   std::vector<std::int64_t> optimizer_tables = {};
@@ -61,6 +62,7 @@ struct WorkerReport {
 struct LinkReport {
   int from = 0, to = 0;  ///< workers
   Traffic traffic;
+  std::vector<SentMessage> transfers = {};  ///< filled if SimulationOptions::transfers
 };
 
 struct Simulation {

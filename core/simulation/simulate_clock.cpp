@@ -67,7 +67,7 @@ struct Meeting {
 class Clock {
  public:
   Clock(const ProvedSchedule& proved, std::span<const StageCost> costs, const Hardware& hardware,
-        Simulation& simulation)
+        Simulation& simulation, bool transfers)
       : schedule_(proved.schedule),
         index_(proved.index),
         shape_(schedule_.shape),
@@ -75,7 +75,7 @@ class Clock {
         costs_(costs),
         seconds_(proved, costs, hardware),
         hardware_(hardware),
-        network_(hardware),
+        network_(hardware, transfers),
         host_(proved, costs, hardware),
         result_(simulation),
         workers_(schedule_.workers.size()),
@@ -478,7 +478,8 @@ class Clock {
     const double all = result_.makespan * static_cast<double>(workers_.size());
     result_.bubble = all > 0 ? idle / all : 0;
     for (const Network::Link& link : network_.links())
-      if (link.traffic.messages > 0) result_.links.push_back({link.from, link.to, link.traffic});
+      if (link.traffic.messages > 0)
+        result_.links.push_back({link.from, link.to, link.traffic, link.transfers});
     std::ranges::sort(result_.links, {},
                       [](const LinkReport& link) { return std::pair(link.from, link.to); });
     result_.buses = network_.buses();
@@ -515,8 +516,8 @@ InputSource input_source(const Action& action) {
 }
 
 ClockTimes run_clock(const ProvedSchedule& proved, std::span<const StageCost> costs,
-                     const Hardware& hardware, Simulation& simulation) {
-  return Clock(proved, costs, hardware, simulation).run();
+                     const Hardware& hardware, Simulation& simulation, bool transfers) {
+  return Clock(proved, costs, hardware, simulation, transfers).run();
 }
 
 }  // namespace pipewright

@@ -22,9 +22,9 @@ struct ClockTimes {
 };
 
 /// Runs the clock, and fills in makespan, times of workers, links, buses and mini-batches of
-/// `simulation`.
+/// `simulation`, with `transfers` also each message of a link.
 ClockTimes run_clock(const ProvedSchedule& proved, std::span<const StageCost> costs,
-                     const Hardware& hardware, Simulation& simulation);
+                     const Hardware& hardware, Simulation& simulation, bool transfers);
 
 /// Where an action's input comes from: the same micro-batch of another stage.
 struct InputSource {

@@ -47,6 +47,15 @@ class Simulate(harness.EndToEnd):
     def test_throughput_is_samples_of_the_steady_part(self):
         self.assertEqual(self.simulated()["samples_per_second"], 16 / 33)
 
+    def test_a_drawing_has_the_transfers_where_they_are_slow_enough_to_be_seen(self):
+        for bandwidth, there in ((1e-6, True), (1e6, False)):  # of 100 bytes: 0.1 s, and 0.1 ps
+            self.write("h.yaml", {"devices": {"count": 4}, "within": {"bandwidth_gb_per_s": bandwidth}})
+            flags = ("--hardware", "h.yaml", "--minibatches", "1", "--svg", "x.svg")
+            self.pipewright("simulate", "x.yaml", "--costs", "costs.yaml", *flags)
+            drawn = (self.folder / "x.svg").read_text()
+            for words in ("sent to a later worker", "sent to an earlier worker", "100 B to worker 1, 1.00 s to 1.10 s"):
+                self.assertEqual(words in drawn, there, words)
+
     def test_presets_of_hardware_run(self):
         for file in sorted((SOURCE_DIR / "experiments/hardware").glob("*.yaml")):
             small = ["--set", "pipeline.stages=2"] if file.stem == "laptop" else []

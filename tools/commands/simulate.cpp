@@ -124,6 +124,7 @@ int simulate_one(const CommandLine& line) {
   const SteadySimulation steady = simulator.on(
       machine, {.minibatches = minibatches,
                 .memory_over_time = line.given("json"),
+                .transfers = line.given("svg"),
                 .written = line.given("json") || line.given("trace") || line.given("chakra")});
   const Simulation& simulation = steady.simulation;
   const ProvedSchedule& proved = simulator.schedule(minibatches);
@@ -192,7 +193,9 @@ int run_simulate(const std::vector<std::string>& arguments) {
       "chakra", "FOLDER",
       "write an execution trace of MLCommons' Chakra for each worker, which ASTRA-sim reads: "
       "actions with their seconds, messages and reductions with their bytes");
-  line.option("svg", "FILE", "draw, to scale, what every worker does in the first mini-batches");
+  line.option("svg", "FILE",
+              "draw, to scale, what every worker does in the first mini-batches and, where links "
+              "are slow enough to be seen, below its lane what it sends");
   line.option("json", "FILE", "write all figures as JSON, memory over time included");
   declare_sweep_options(line);
   if (!line.parse(arguments)) return 0;

@@ -89,6 +89,7 @@ struct MeasuredBalance {
   double bandwidth = std::numeric_limits<double>::infinity();  ///< of a link, bytes/s
   double latency = 0;                                          ///< of a message, s
   double memory = 0;                                           ///< of a worker, bytes; 0 = no limit
+  bool each = false;  ///< runs of a sweep are cut each by itself
 };
 
 struct TrainOptions {

@@ -62,6 +62,11 @@ Value without_idle_offload(Value resolved) {
   return resolved;
 }
 
+/// The value at a dotted path, or null.
+Value* find_path(Value& of, std::string_view dotted) {
+  return const_cast<Value*>(std::as_const(of).find_path(dotted));
+}
+
 /// Without sections and options that change nothing as they are: the experiment is then that of a
 /// program without them.
 Value without_idle(Value resolved) {
@@ -72,6 +77,10 @@ Value without_idle(Value resolved) {
   if (Value* const pipeline = resolved.find("pipeline"))
     std::erase_if(pipeline->fields, [](const auto& field) {
       return field.first == "slices" && field.second == Value::of(1);
+    });
+  if (Value* const cut = find_path(resolved, "pipeline.cut"))
+    std::erase_if(cut->fields, [](const auto& field) {
+      return field.first == "each" && field.second == Value::of(false);
     });
   if (Value* const optimizer = resolved.find("optimizer"))
     std::erase_if(optimizer->fields, [](const auto& field) {
@@ -86,11 +95,6 @@ Value without_name(const Value& resolved) {
     return field.first == "name" || field.first == "output" || field.first == "probes";
   });
   return science;
-}
-
-/// The value at a dotted path, or null.
-Value* find_path(Value& of, std::string_view dotted) {
-  return const_cast<Value*>(std::as_const(of).find_path(dotted));
 }
 
 Value science_of(const Value& resolved, const std::vector<std::string>& paths) {

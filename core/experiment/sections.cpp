@@ -114,6 +114,10 @@ void read_cut(Options& parent, BalanceOption& balance) {
   constexpr Range kBytes{0, 1e18};  // counted in 63 bits
   cut.memory = o.number(
       "memory", 0, "Memory of a worker in bytes, which no stage may exceed; 0 = no limit.", kBytes);
+  cut.each = o.flag("each", false,
+                    "Whether each run of a sweep is cut by itself; false = those with one model "
+                    "and number of stages have the cut of the first of them, so that their schemes "
+                    "alone differ. With a limit of memory each has its own.");
   o.finish();
   if (balance.rule == "time" || balance.rule == "memory") balance.measured = cut;
 }

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/median.h"
 #include "core/nn/memory_format.h"
 #include "core/runtime/devices/device_stream.h"
 #include "core/runtime/devices/memory_count.h"
@@ -69,8 +68,8 @@ LayerMeasurement::LayerMeasurement(const Experiment& e, const MeasuredLayer& mea
              e.train.seed),
       learns_(!stage_.weights().leaves().empty()) {}
 
-void LayerMeasurement::measure_times(LayerCost& cost, int repetitions, double seconds) {
-  std::vector<double> forwards, backwards, inputs, weights, updates;
+LayerTimes LayerMeasurement::measure_times(int repetitions, double seconds) {
+  LayerTimes times;
   pass(learns_, relays_);
   timed_ = learns_;
   const double end = now() + seconds;
@@ -80,19 +79,15 @@ void LayerMeasurement::measure_times(LayerCost& cost, int repetitions, double se
   };
   for (int done = 0; !enough(done); ++done) {
     const auto [of_forward, of_backward] = pass(learns_, relays_);
-    forwards.push_back(of_forward);
-    backwards.push_back(of_backward);
+    times.forwards.push_back(of_forward);
+    if (learns_ || relays_) times.backwards.push_back(of_backward);
     if (learns_ && relays_) {
-      inputs.push_back(pass(false, true).second);
-      weights.push_back(pass(true, false).second);
+      times.inputs.push_back(pass(false, true).second);
+      times.weights.push_back(pass(true, false).second);
     }
-    if (learns_) updates.push_back(update());
+    if (learns_) times.updates.push_back(update());
   }
-  cost.forward = median(forwards);
-  cost.backward = learns_ || relays_ ? median(backwards) : 0;
-  cost.update = median(updates);
-  cost.backward_input = learns_ ? median(inputs) : cost.backward;
-  cost.backward_weight = !learns_ ? 0 : relays_ ? median(weights) : cost.backward;
+  return times;
 }
 
 void LayerMeasurement::measure_peak(LayerCost& cost) {

@@ -10,6 +10,7 @@
 
 #include "core/cost/profile.h"
 #include "core/experiment/experiment.h"
+#include "core/measuring/layer_times.h"
 #include "core/stage/stage.h"
 
 namespace pipewright {
@@ -39,9 +40,9 @@ class LayerMeasurement {
   LayerMeasurement(const Experiment& experiment, const MeasuredLayer& measured,
                    const Boundary& inputs, const at::Tensor& targets, at::Device device);
 
-  /// Measures medians of times after a warm-up, of so many repetitions or, with 0, of 3 to 50
-  /// within `seconds`.
-  void measure_times(LayerCost& cost, int repetitions, double seconds);
+  /// Measures times after a warm-up, of so many repetitions or, with 0, of 3 to 50 within
+  /// `seconds`.
+  LayerTimes measure_times(int repetitions, double seconds);
   /// Measures the peak of memory beyond the kept activations and the weights' gradients.
   void measure_peak(LayerCost& cost);
   /// Measures activation bytes: adds the memory that the layer allocates and keeps for its backward

@@ -2,12 +2,16 @@
 #include "core/measuring/measured_layout.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "core/base/as_size.h"
+#include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/measuring/measured_balance.h"
 #include "core/nn/memory_format.h"
+#include "core/system/file.h"
+#include "core/system/folder_lock.h"
 
 namespace pipewright {
 namespace {
@@ -75,13 +79,45 @@ Profile profile_for_cut(const Experiment& e, const LayoutRequest& request) {
   return load_profile(given, e, profiled_device(e), e.where(kBalance));
 }
 
+/// The file of the cut that runs of a sweep share which have this model, loss, optimizer, number of
+/// stages and rule, whatever their schemes and micro-batches.
+std::filesystem::path shared_cut_file(const Experiment& e, const LayoutRequest& request) {
+  Value key = Value::mapping();
+  for (const char* const path : {"model", "loss", "pipeline.stages", kBalance, "pipeline.cut"})
+    if (const Value* const value = e.resolved.find_path(path)) key.at_or_add(path) = *value;
+  return request.runs / concat("cut-", digest(key), ".yaml");
+}
+
+/// The cut of those runs: the one that is there, or `own`, which then is there.
+std::vector<std::int64_t> shared_cut(const std::filesystem::path& file,
+                                     std::vector<std::int64_t> own) {
+  const FolderTurn turn(file.parent_path());
+  if (!std::filesystem::exists(file)) {
+    write_file(file, concat("balance: ", list_text(own), "\n"));
+    return own;
+  }
+  std::vector<std::int64_t> cut;
+  const Value read = load_yaml(file);
+  if (const Value* const list = read.find("balance"))
+    for (const Value& stage : list->items) cut.push_back(stage.integer);
+  const bool fits = cut.size() == own.size() &&
+                    std::ranges::all_of(cut, [](auto n) { return n > 0; }) &&
+                    std::accumulate(cut.begin(), cut.end(), std::int64_t{0}) ==
+                        std::accumulate(own.begin(), own.end(), std::int64_t{0});
+  if (!fits) throw Error(ErrorKind::Data, "is no cut of this model; remove it", file.string());
+  return cut;
+}
+
 std::vector<std::int64_t> decided_cut(const Experiment& e, const LayoutRequest& request) {
   std::vector<std::int64_t> cut = recorded_cut(e, request);
   if (!cut.empty()) return cut;
   cut = cut_by(e, profile_for_cut(e, request)).balance;
+  const MeasuredBalance& rule = *e.measured_balance;
+  const bool shares = request.of_sweep && !rule.each && rule.memory == 0;
+  if (shares) cut = shared_cut(shared_cut_file(e, request), cut);
   if (request.tell)
-    request.tell(concat(kBalance, ": ", e.measured_balance->by_memory ? "memory" : "time",
-                        " gives ", list_text(cut)));
+    request.tell(concat(kBalance, ": ", rule.by_memory ? "memory" : "time", " gives ",
+                        list_text(cut), shares ? ", as for all runs of the sweep" : ""));
   return cut;
 }
 

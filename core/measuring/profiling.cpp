@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 
@@ -47,15 +48,15 @@ void measure_head(LayerCost& cost, const Experiment& e, std::size_t i,
   LayerMeasurement measurement(e, {.layer = head, .index = i + 1, .last = true}, first, targets,
                                settings.device);
   LayerCost times;
-  measurement.measure_times(times, settings.repetitions, seconds);
+  measurement.measure_times(settings.repetitions, seconds).give(times);
   cost.head = times.forward + times.backward;
   cost.head_update = times.update;
 }
 
-/// Measures layer i and returns what it passes on.
+/// Measures layer i, its times into `times`, and returns what it passes on.
 Boundary measure_layer(Profile& profile, const Experiment& e, std::size_t i,
                        const ProfileSettings& settings, const Boundary& before,
-                       const at::Tensor& targets) {
+                       const at::Tensor& targets, LayerTimes& times) {
   constexpr double kWeights = 0.1;  // the part of the time for what is done with weights alone
   const bool heads = profile.timed && !e.scheme->auxiliary_sites(e.pipeline.stages).empty();
   const bool last = i + 1 == e.layers.size();
@@ -64,7 +65,7 @@ Boundary measure_layer(Profile& profile, const Experiment& e, std::size_t i,
   LayerMeasurement measurement(e, {.layer = e.layers[i], .index = i, .last = last}, before, targets,
                                settings.device);
   if (profile.timed) {
-    measurement.measure_times(profile.layers[i], settings.repetitions, (1 - kWeights) * seconds);
+    times = measurement.measure_times(settings.repetitions, (1 - kWeights) * seconds);
     if (profile.layers[i].copy_bytes == 0)  // otherwise it follows from the update's time
       measure_weight_times(profile.layers[i], *e.optimizer,
                            empty_parameters(*e.layers[i], e.train.precision, settings.device),
@@ -89,10 +90,11 @@ void measure_all(Profile& profile, const Experiment& e, const ProfileSettings& s
         Boundary::Memory{.bytes = static_cast<std::int64_t>(x.nbytes())}));
   }
   profile.timed = !settings.device.is_meta();
+  std::vector<LayerTimes> times(e.layers.size());
   for (std::size_t i = 0; i < e.layers.size(); ++i) {
     if (settings.on_layer) settings.on_layer(i);
     try {
-      boundary = measure_layer(profile, e, i, settings, boundary, batch.y);
+      boundary = measure_layer(profile, e, i, settings, boundary, batch.y, times[i]);
     } catch (const std::exception& error) {
       const bool ours = dynamic_cast<const Error*>(&error) != nullptr || machine_error(error);
       if (ours) throw;
@@ -100,6 +102,16 @@ void measure_all(Profile& profile, const Experiment& e, const ProfileSettings& s
                                             "', cannot be trained: ", first_line(error)));
     }
   }
+  if (!profile.timed) return;
+  constexpr double kMuch = 0.25;
+  const double scatter = pool_equal_layers(profile, times);
+  if (scatter > kMuch && settings.tell)
+    settings.tell(
+        concat("the measured times scatter: the middle half of the repetitions of a layer "
+               "spans ",
+               std::lround(100 * scatter),
+               " % of their median, so that a cut by them is uncertain; measure again "
+               "where nothing else runs"));
 }
 
 /// Removes options that change no cost.

@@ -17,13 +17,15 @@ struct ProfileSettings {
   int repetitions = 0;           ///< per layer after a warm-up; 0: 3 to 50, within `seconds`
   double seconds = 20;           ///< approximate time for all layers together
   std::function<void(std::size_t layer)> on_layer;  ///< called before each
+  std::function<void(const std::string&)> tell;     ///< warns of times that scatter; may be empty
 };
 
 /// Measures every layer with the experiment's loss, optimizer, precision and threads, on a
 /// synthetic batch of the size of its first micro-batch, texts at their full length. Times are
 /// medians. Memory is that of LibTorch's allocator, or on the meta device that of the operators'
 /// tensors without workspaces of kernels. Layers are created and measured one after another, each
-/// on the outputs of the layers before it, so the device holds one layer at a time. The experiment
+/// on the outputs of the layers before it, so the device holds one layer at a time. Equal layers
+/// have the medians over all their repetitions. The experiment
 /// is not changed. Throws Error{Experiment} if a layer refuses its inputs.
 Profile measure(const Experiment& experiment, const ProfileSettings& settings);
 

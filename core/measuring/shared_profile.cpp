@@ -45,7 +45,7 @@ Profile shared_profile(const Experiment& e, const LayoutRequest& request,
     request.tell(concat("measuring the ", counted(e.layers.size(), "layer"), " of ",
                         e.resolved.find_path("model.name")->text, " for ", option, ", into ",
                         file.string()));
-  Profile profile = measure(e, {.device = device});
+  Profile profile = measure(e, {.device = device, .tell = request.tell});
   write_file(file, to_yaml(profile_value(profile)));
   return profile;
 }

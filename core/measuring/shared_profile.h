@@ -19,6 +19,7 @@ struct LayoutRequest {
   std::filesystem::path runs;      ///< the folder of run folders
   std::filesystem::path recorded;  ///< configuration of a run to be resumed; empty: none
   std::function<void(const std::string&)> tell;  ///< prints progress; may be empty
+  bool of_sweep = false;                         ///< the runs there are to have one cut
 };
 
 /// The device on which an experiment is measured: that of its first worker.

@@ -14,7 +14,8 @@ bool is_ours(const fs::directory_entry& entry) {
   if (type == fs::file_type::directory)
     return fs::is_regular_file(fs::symlink_status(entry.path() / kFolderMarker, none));
   const std::string name = entry.path().filename().string();
-  return type == fs::file_type::regular && name.starts_with("profile-") && name.ends_with(".yaml");
+  return type == fs::file_type::regular &&
+         (name.starts_with("profile-") || name.starts_with("cut-")) && name.ends_with(".yaml");
 }
 
 bool holds_only_ours(const fs::path& folder) {

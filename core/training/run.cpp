@@ -225,7 +225,8 @@ void RunSession::begin_and_train() {
       settle_layout(given_,
                     {.runs = folder_.path().parent_path(),
                      .recorded = choices_.resume ? folder_.experiment() : std::filesystem::path(),
-                     .tell = [this](const std::string& text) { tell(text); }},
+                     .tell = [this](const std::string& text) { tell(text); },
+                     .of_sweep = std::filesystem::exists(folder_.path() / "point.json")},
                     team_));
   const Plan plan = make_plan(experiment);
   check_memory(plan, team_);

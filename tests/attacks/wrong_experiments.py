@@ -39,7 +39,7 @@ NUMBERS = (
     "optimizer.lr optimizer.momentum optimizer.weight_decay lr_schedule.gamma lr_schedule.power lr_schedule.end_lr "
     "lr_schedule.warmup.start loss.label_smoothing pipeline.cut.bandwidth perturb.weight_noise"
 ).split()
-FLAGS = "loader.shuffle loader.drop_last loader.reshuffle optimizer.nesterov output.steps output.trace output.tensorboard".split()
+FLAGS = "loader.shuffle loader.drop_last loader.reshuffle pipeline.cut.each optimizer.nesterov output.steps output.trace output.tensorboard".split()
 CHOICES = (
     "pipeline.execution pipeline.recompute pipeline.offload pipeline.batch_norm train.precision train.gradient train.drain "
     "train.checkpoint.unit lr_schedule.name lr_schedule.per model.weights_format model.activation"

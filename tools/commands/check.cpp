@@ -278,9 +278,12 @@ void check_all_of(const CommandLine& line, Value document, const Problems& fault
   SweepDuration duration;
   std::set<std::string> rules;
   const std::size_t runs = check_sweep(
-      document, {.runs = std::filesystem::path(kRuns) / name, .recorded = {}, .tell = tell},
-      [&](const std::string& title, std::size_t of, const Plan& plan) {
-        table.add(line_of(title, of, plan));
+      document,
+      {.runs = std::filesystem::path(kRuns) / name, .recorded = {}, .tell = tell, .of_sweep = true},
+      machine,
+      [&](const std::string& title, std::size_t of, const Plan& plan,
+          const std::optional<HardwareFit>& fit) {
+        table.add(line_of(title, of, plan, fit));
         planned.emplace_back().config = plan.experiment->resolved;
         duration.add(plan, of);
         for (const std::string& rule : rules_beyond_edges(*plan.experiment)) rules.insert(rule);
@@ -322,12 +325,12 @@ int run_check(const std::vector<std::string>& arguments) {
       "that for its rates, and no device of pipeline.device need be here.");
   line.experiment(false);
   line.point();
-  line.option(
-      "pilot", "ROWS",
-      "rows of results of a pilot with other seeds: print for each claim of the sweep which "
   line.option("hardware", "FILE",
               "check the plan against the devices of this description instead of this machine: a "
               "file, or a name of `list hardware`");
+  line.option(
+      "pilot", "ROWS",
+      "rows of results of a pilot with other seeds: print for each claim of the sweep which "
       "effect its seeds can find, and warn where none could show it");
   if (!line.parse(arguments)) return 0;
   const ExperimentArguments given = line.experiment_arguments();

@@ -164,8 +164,11 @@ int run_profile(const std::vector<std::string>& arguments) {
                        experiment.layers[layer]->name()));
   };
   line.check_outputs({"out"});
+  std::string scatter;
+  settings.tell = [&](const std::string& text) { scatter = text; };
   const Profile profile = measure(experiment, settings);
   status.clear();
+  if (!scatter.empty()) print_error("warning: %s\n", scatter.c_str());
   print("%s", render_profile(profile).c_str());
   const bool by_memory = experiment.measured_balance && experiment.measured_balance->by_memory;
   if (stages > 1 && (profile.timed || by_memory)) print_cut(experiment, profile, stages);

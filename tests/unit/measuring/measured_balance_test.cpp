@@ -31,13 +31,15 @@ class MeasuredBalances : public RunFolders {
   }
 
   /// The cut, and what was told while it was settled.
-  Sizes settled(const Experiment& e, const std::filesystem::path& recorded = {}) {
+  Sizes settled(const Experiment& e, const std::filesystem::path& recorded = {},
+                bool of_sweep = false) {
     Team alone;
     told.clear();
     last = e.with(settle_layout(e,
                                 {.runs = root_,
                                  .recorded = recorded,
-                                 .tell = [&](const std::string& text) { told += text + "\n"; }},
+                                 .tell = [&](const std::string& text) { told += text + "\n"; },
+                                 .of_sweep = of_sweep},
                                 alone));
     return last.layout.balance;
   }
@@ -57,6 +59,26 @@ TEST_F(MeasuredBalances, AreMeasuredOnceForAllRunsOfAFolder) {
   EXPECT_TRUE(std::filesystem::exists(profile_path(e, at::kCPU, root_)));
   EXPECT_EQ(settled(e), cut);
   EXPECT_EQ(told.find("measuring"), std::string::npos);
+}
+
+/// Schemes with micro-batches of another size have another profile, and would be compared with
+/// other stages.
+TEST_F(MeasuredBalances, AreOneForTheRunsOfASweepUnlessEachIsAskedFor) {
+  const std::string two = "{pipeline.stages: 2, pipeline.balance: time, pipeline.microbatches: 2";
+  const Experiment first = experiment(kByTime), second = experiment(two + "}");
+  put_profile(profile_path(first, at::kCPU, root_), first, {1, 1, 1, 10});
+  put_profile(profile_path(second, at::kCPU, root_), second, {10, 1, 1, 1});
+  ASSERT_NE(profile_path(first, at::kCPU, root_), profile_path(second, at::kCPU, root_));
+  EXPECT_EQ(settled(second), (Sizes{1, 3})) << "of a run by itself";
+  EXPECT_EQ(settled(first, {}, true), (Sizes{3, 1}));
+  EXPECT_EQ(settled(second, {}, true), (Sizes{3, 1}));
+  EXPECT_NE(told.find("[3, 1], as for all runs of the sweep"), std::string::npos) << told;
+  EXPECT_EQ(settled(experiment(two + ", pipeline.cut.each: true}"), {}, true), (Sizes{1, 3}));
+  const std::string three = "{pipeline.stages: 3, pipeline.balance: time}";
+  EXPECT_EQ(settled(experiment(three), {}, true).size(), 3U) << "another number of stages";
+  EXPECT_EQ(first.digest, experiment("{pipeline.stages: 2, pipeline.balance: time, "
+                                     "pipeline.cut.each: false}")
+                              .digest);
 }
 
 TEST_F(MeasuredBalances, AreRecordedAsTheListThatResults) {

@@ -191,8 +191,11 @@ PageSection strips_section(const Report& report) {
     for (const auto& [run, log] : logs) {
       const auto stages = values_by_stage(log, quantity);
       if (stages.empty() || ++charts > kMostProbeCharts) continue;
-      figures += chart_figure(quantity_chart(report.runs[run].folder.filename().string(), stages,
-                                             quantity, limits_for(report, quantity, run)));
+      const RunRecord& record = report.runs[run];
+      const std::string name = record.folder.filename().string();
+      figures +=
+          chart_figure(quantity_chart(record.done() ? name : concat(name, ", ", record.state),
+                                      stages, quantity, limits_for(report, quantity, run)));
     }
     if (figures.empty()) continue;
     section.body += concat("<h3>", html_text(quantity.what), "</h3>\n<p class=\"quiet\">One run ",

@@ -35,6 +35,13 @@ TEST_F(StripsSections, HaveALineForEachStageAndAPointForEachMeasurement) {
   EXPECT_EQ(body.find("(limit"), std::string::npos) << "no edge is known";
 }
 
+TEST_F(StripsSections, SayWhichRunIsNotDone) {
+  Report report = report_with(kSharpness);
+  EXPECT_NE(body_of(report).find("<figcaption>one</figcaption>"), std::string::npos);
+  report.runs[0].state = "interrupted";
+  EXPECT_NE(body_of(report).find("<figcaption>one, interrupted</figcaption>"), std::string::npos);
+}
+
 TEST_F(StripsSections, TheLimitOfSharpnessFollowsTheLearningRate) {
   Report report = report_with(kSharpness);
   report.stage_edges[0] = {2, 3};  // over 0.1, then over 0.05

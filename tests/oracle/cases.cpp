@@ -242,6 +242,18 @@ OptimizerOptions later_optimizer(const std::string& name, Random& random) {
   return optimizer;
 }
 
+Data draw(const Experiment& experiment, int samples, std::uint64_t seed) {
+  Random random(seed);
+  Data data;
+  data.x.resize(samples, experiment.widths.front());
+  for (double& value : data.x.reshaped()) value = random.real(-1.5, 1.5);
+  for (int i = 0; i < samples; ++i)
+    data.y.push_back(random.integer(0, experiment.widths.back() - 1));
+  return data;
+}
+
+}  // namespace
+
 /// SOAP's bases are those of gradients. They are unique, but for signs that cancel, where a layer
 /// is square, a mini-batch has at least as many samples and no activation is dead. The gradients of
 /// the last layer add up to 0 over the classes, so that one length is 0: its eigenvector is unique,
@@ -255,18 +267,6 @@ void make_bases_unique(Experiment& e) {
   e.train_samples = minibatches * e.batch_size;
   e.optimizer.eps = 0.01;
 }
-
-Data draw(const Experiment& experiment, int samples, std::uint64_t seed) {
-  Random random(seed);
-  Data data;
-  data.x.resize(samples, experiment.widths.front());
-  for (double& value : data.x.reshaped()) value = random.real(-1.5, 1.5);
-  for (int i = 0; i < samples; ++i)
-    data.y.push_back(random.integer(0, experiment.widths.back() - 1));
-  return data;
-}
-
-}  // namespace
 
 std::vector<Experiment> cases(const std::string& scheme, int count) {
   std::vector<Experiment> experiments;

@@ -34,6 +34,9 @@ std::vector<Experiment> cases_of_waiting_gradients();
 /// Those of the rule error_feedback, and some whose learning rate changes in each step.
 std::vector<Experiment> cases_of_error_feedback();
 
+/// Changes an experiment with SOAP so that its bases are unique.
+void make_bases_unique(Experiment& experiment);
+
 /// As cases(), with the defects of the code of the scheme's authors, and with epochs of different
 /// learning rates.
 std::vector<Experiment> cases_with_defects(const std::string& scheme, int count);

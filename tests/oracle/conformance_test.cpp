@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The program against the oracle: random experiments of every scheme, weights and losses compared.
 #include "cases.h"
+#include "pairs.h"
 #include "program.h"
 #include "tolerances.h"
 #include "training.h"
@@ -183,6 +184,17 @@ INSTANTIATE_TEST_SUITE_P(error_feedback, Scheme, testing::ValuesIn(cases_of_erro
 
 INSTANTIATE_TEST_SUITE_P(waiting, Scheme, testing::ValuesIn(cases_of_waiting_gradients()),
                          whole_name);
+
+/// The pairs in two parts: every 64th experiment, and the others.
+std::vector<Experiment> part_of_pairs(bool sample) {
+  std::vector<Experiment> part;
+  int number = 0;
+  for (const Experiment& e : cases_of_pairs())
+    if ((number++ % 64 == 0) == sample) part.push_back(e);
+  return part;
+}
+INSTANTIATE_TEST_SUITE_P(some_pairs, Scheme, testing::ValuesIn(part_of_pairs(true)), whole_name);
+INSTANTIATE_TEST_SUITE_P(pairs, Scheme, testing::ValuesIn(part_of_pairs(false)), whole_name);
 
 #define PIPEWRIGHT_ORACLE_DEFECTS(scheme, count)          \
   INSTANTIATE_TEST_SUITE_P(scheme##_with_defects, Scheme, \

@@ -39,8 +39,8 @@ struct SchemeOptions {
 };
 
 struct OptimizerOptions {
-  std::string name =
-      "sgd";  // sgd | adam | adamw | lion | nadamw | adan | muon | soap | spike_compensation
+  std::string name = "sgd";  // sgd | adam | adamw | lion | nadamw | adan | muon | soap |
+                             // spike_compensation | rmsprop
   double lr = 0.1;
   double momentum = 0;
   double dampening = 0;
@@ -52,6 +52,10 @@ struct OptimizerOptions {
   double eps = 1e-8;
   double momentum_decay = 0.004;  // nadamw
   double momentum_by_delay = 0;   // none
+  double alpha = 0.99;            // rmsprop
+  int delay = -1;                 // spike_compensation; -1 = that of each gradient
+  bool plain = false;             // muon: not nesterov
+  int frequency = 10;             // soap: steps from one basis to the next
 };
 
 struct LearningRateOptions {
@@ -99,12 +103,19 @@ struct Experiment {
   LearningRateOptions learning_rate;
   std::vector<RuleOptions> rules;
   int gradient_delay = 0;       // perturb
+  int checkpoint_every = 0;     // mini-batches, at which the pipe drains; 0 = never
+  bool resumed = false;         // goes on from its last checkpoint, as if it had been killed
   std::uint64_t data_seed = 0;  // of samples and initial weights; not in the experiment file
 
   int stages() const { return static_cast<int>(balance.size()); }
   /// Mini-batches of an epoch.
   int minibatches() const {
     return drop_last ? train_samples / batch_size : (train_samples + batch_size - 1) / batch_size;
+  }
+  /// Whether the pipe is empty before that mini-batch of the run.
+  bool is_drained_before(int minibatch) const {
+    return (drain_each_epoch && minibatch % minibatches() == 0) ||
+           (checkpoint_every > 0 && minibatch % checkpoint_every == 0);
   }
   /// Whether stages have an auxiliary head, which is then the last two of their tensors.
   bool has_heads() const { return scheme.name == "interlocking"; }

@@ -76,14 +76,21 @@ std::string optimizer(const OptimizerOptions& options) {
     if (options.dampening != 0) text += ", dampening: " + number(options.dampening);
   } else if (options.name == "muon" || options.name == "spike_compensation") {
     text += ", momentum: " + number(options.momentum);
+    if (options.plain) text += ", nesterov: false";
+    if (options.delay >= 0) text += ", delay: " + std::to_string(options.delay);
+  } else if (options.name == "rmsprop") {
+    text += ", alpha: " + number(options.alpha) + ", eps: " + number(options.eps) +
+            ", momentum: " + number(options.momentum);
   } else if (options.name == "lion") {
     text += ", betas: [" + number(options.beta1) + ", " + number(options.beta2) + "]";
   } else if (options.name == "adan" || options.name == "nadamw" || options.name == "soap") {
     text += ", betas: [" + number(options.beta1) + ", " + number(options.beta2) +
             (options.name == "adan" ? ", " + number(options.beta3) : "") +
             "], eps: " + number(options.eps);
+    if (options.name == "soap")
+      text += ", precondition_frequency: " + std::to_string(options.frequency);
     if (options.name == "nadamw") text += ", momentum_decay: " + number(options.momentum_decay);
-  } else if (options.beta1 != OptimizerOptions{}.beta1) {
+  } else {
     text += ", betas: [" + number(options.beta1) + ", " + number(options.beta2) +
             "], eps: " + number(options.eps);
   }
@@ -128,7 +135,8 @@ std::string lr_schedule(const LearningRateOptions& options) {
 
 std::string experiment_file(const Experiment& e) {
   std::ostringstream file;
-  file << "name: " << e.name << "\n"
+  // A name may have 100 letters.
+  file << "name: " << e.name.substr(0, 100) << "\n"
        << "dataset: {name: tensors, file: data.safetensors}\n"
        << "loader: {batch_size: " << e.batch_size
        << ", shuffle: false, drop_last: " << truth(e.drop_last) << "}\n"
@@ -145,11 +153,13 @@ std::string experiment_file(const Experiment& e) {
        << "gradient_rules: " << rules(e.rules) << "\n"
        << "perturb: {gradient_delay: " << e.gradient_delay << "}\n"
        << "train: {epochs: " << e.epochs << ", seed: 1, precision: float64";
+  file << ", drain: " << (e.drain_each_epoch ? "epoch" : "never");
   // A checkpoint drains the pipe, so an undrained run has none before its end.
-  if (e.drain_each_epoch)
-    file << ", drain: epoch}\n";
-  else
-    file << ", drain: never, checkpoint: {every: 1000, unit: epoch}}\n";
+  if (e.checkpoint_every > 0)
+    file << ", checkpoint: {every: " << e.checkpoint_every << ", unit: minibatch}";
+  else if (!e.drain_each_epoch)
+    file << ", checkpoint: {every: 1000, unit: epoch}";
+  file << "}\n";
   file << "output: {steps: true, weights: true}\n";
   return file.str();
 }

@@ -21,7 +21,8 @@ bool is_adamw(const OptimizerOptions& options) {
 
 /// Whether weights decay apart from the gradient.
 bool decays_weights(const OptimizerOptions& options) {
-  return !is_sgd(options) && options.name != "adam" && options.name != "spike_compensation";
+  return !is_sgd(options) && options.name != "adam" && options.name != "spike_compensation" &&
+         options.name != "rmsprop";
 }
 
 /// m̂ / (√û + ε) after `state.steps` steps.
@@ -58,11 +59,21 @@ void step_adam(const OptimizerOptions& options, State& state, double lr) {
 }
 
 void step_compensated(const OptimizerOptions& options, State& state, double lr, int late) {
-  const double power = std::pow(options.momentum, late);
+  const double power = std::pow(options.momentum, options.delay < 0 ? late : options.delay);
   state.first = combine(options.momentum, state.first, 1.0, state.last);
   const Tensors direction =
       combine(power, state.first, (1.0 - power) / (1.0 - options.momentum), state.last);
   state.weights = combine(1.0, state.weights, -lr, direction);
+}
+
+void step_rmsprop(const OptimizerOptions& options, State& state, double lr) {
+  for (std::size_t i = 0; i < state.weights.size(); ++i) {
+    const Matrix& g = state.last[i];
+    state.second[i] = options.alpha * state.second[i] + (1.0 - options.alpha) * g.cwiseProduct(g);
+    const Matrix direction = (g.array() / (state.second[i].array().sqrt() + options.eps)).matrix();
+    state.first[i] = options.momentum * state.first[i] + direction;
+  }
+  state.weights = combine(1.0, state.weights, -lr, state.first);
 }
 
 void step_lion(const OptimizerOptions& options, State& state, double lr) {
@@ -134,7 +145,8 @@ void step_muon(const OptimizerOptions& options, State& state, double lr) {
     Matrix& m = state.first[i];
     if (g.rows() > 1) {
       m = options.momentum * m + (1.0 - options.momentum) * g;
-      const Matrix ahead = (1.0 - options.momentum) * g + options.momentum * m;
+      const Matrix nesterov = (1.0 - options.momentum) * g + options.momentum * m;
+      const Matrix& ahead = options.plain ? m : nesterov;
       const double taller = static_cast<double>(g.rows()) / static_cast<double>(g.cols());
       state.moved[i] = std::sqrt(std::max(1.0, taller)) * newton_schulz(ahead);
     } else {
@@ -171,7 +183,6 @@ Matrix orthogonal_part(const Matrix& of) {
 
 /// A bias is a matrix of one row.
 void step_soap(const OptimizerOptions& options, State& state, double lr) {
-  constexpr int kEvery = 10;
   const int t = state.steps - 1;
   const double decay = 1.0 - lr * options.weight_decay;
   for (std::size_t i = 0; i < state.weights.size(); ++i) {
@@ -195,7 +206,7 @@ void step_soap(const OptimizerOptions& options, State& state, double lr) {
     if (t == 0) {
       rows = eigenvectors(left);
       columns = eigenvectors(right);
-    } else if (t % kEvery == 0) {
+    } else if (t % options.frequency == 0) {
       const Matrix original = rows * m * columns.transpose();
       const std::vector<int> by_row = sort_basis(left, rows);
       const std::vector<int> by_column = sort_basis(right, columns);
@@ -211,7 +222,7 @@ void step_soap(const OptimizerOptions& options, State& state, double lr) {
 Tensors own_direction(const OptimizerOptions& options, const State& state) {
   if (options.name == "adan") return adan_direction(options, state);
   if (options.name == "muon" || options.name == "soap") return state.moved;
-  if (options.name == "spike_compensation") return state.first;
+  if (options.name == "spike_compensation" || options.name == "rmsprop") return state.first;
   if (options.name != "lion") return adam_direction(options, state);
   Tensors direction;
   for (const Matrix& each : state.first) direction.emplace_back(each.array().sign().matrix());
@@ -280,6 +291,8 @@ State step(const OptimizerOptions& options, const State& state, const Tensors& g
     step_sgd(options, next, lr);
   else if (options.name == "spike_compensation")
     step_compensated(options, next, lr, late);
+  else if (options.name == "rmsprop")
+    step_rmsprop(options, next, lr);
   else if (options.name == "lion")
     step_lion(options, next, lr);
   else if (options.name == "nadamw")

@@ -13,11 +13,13 @@
 ///          W ← (1 − ηλ) W − η ((1 − μ_t)/(1 − μ_1⋯μ_t) g + μ_(t+1)/(1 − μ_1⋯μ_(t+1)) m) / (√û + ε)
 ///   Adan   d = g − g_before, 0 at first;  m ← β₁ m + (1 − β₁) g,  v ← β₂ v + (1 − β₂) d,
 ///          u ← β₃ u + (1 − β₃)(g + β₂ d)²,  W ← (W − η (m̂ + β₂ v̂) / (√û + ε)) / (1 + ηλ)
+///   RMS    g' = g + λW, u ← α u + (1 − α) g'², b ← μ b + g'/(√u + ε), W ← W − η b (rmsprop)
 ///   SC     g' = g + λW, v ← μ v + g', W ← W − η (μᴰ v + (1 − μᴰ)/(1 − μ) g'), D the updates that g
-///          is late (spike_compensation)
+///          is late, or a fixed number (spike_compensation)
 ///   Muon   of a weight: m ← μ m + (1 − μ) g,  O = NS((1 − μ) g + μ m) √max(1, rows/columns),
 ///          NS: X ← B/‖B‖, then five times X ← 3.4445 X + (−4.7750 XXᵀ + 2.0315 (XXᵀ)²) X;
-///          W ← (1 − ηλ) W − η O; of a bias: AdamW's step with β₁ = 0.9, β₂ = 0.999
+///          W ← (1 − ηλ) W − η O; not Nesterov: NS(m); of a bias: AdamW's step with β₁ = 0.9, β₂ =
+///          0.999
 ///   SOAP   of a weight, with L = R = 0 at first: L ← β₂ L + (1 − β₂) g gᵀ, R ← β₂ R + (1 − β₂)
 ///   gᵀg,
 ///          both behind the step. Step 0 moves nothing and takes for Q_L and Q_R the eigenvectors,
@@ -30,9 +32,8 @@
 /// Prediction, Ŵ = W^(n) − η·(s·Δ), Δ from the state left by step n; Ŵ = W^(0) before the first
 /// step:
 ///   buffer       Δ = v^(n) (Nesterov too), or m̂/(√û + ε) with bias corrections of n steps;
-///                for AdamW Δ + λW^(n) if the option says so; NAdamW as AdamW; SC v; Lion sign(m);
-///                Adan (m̂ + β₂ v̂)/(√û + ε); Muon and SOAP the Δ of the
-///                last step
+///                for AdamW Δ + λW^(n) if the option says so; NAdamW as AdamW; SC v; RMS b; Lion
+///                sign(m); Adan (m̂ + β₂ v̂)/(√û + ε); Muon and SOAP the Δ of the last step
 ///   lookahead    SGD: forwards Δ = μ v^(n) + (1 − τ) g'_last, backwards Δ = μ v^(n)
 ///   geometric    SGD: s·Δ = Σ_{j=1..s} μ^j v^(n); Adam, AdamW: the s steps that gradients of 0
 ///                would make with u as it is: m ← β₁ m, bias corrections of n + j steps

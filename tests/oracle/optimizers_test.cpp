@@ -71,6 +71,18 @@ TEST(Adam, SecondStepHasPyTorchsBiasCorrections) {
               first - 0.01 * (m / 0.75) / (std::sqrt(u / 0.4375) + 0.1), tolerance::kFewOperations);
 }
 
+TEST(RmsProp, DividesByTheRootOfTheMeanSquareAndPredictsAlongItsBuffer) {
+  const OptimizerOptions options{
+      .name = "rmsprop", .momentum = 0.5, .weight_decay = 1, .eps = 0.1, .alpha = 0.75};
+  const double first = 2 / (std::sqrt(0.25 * 4) + 0.1);  // g' = 1 + λW = 2
+  const State one = after(options, {1}, 0.1);
+  EXPECT_DOUBLE_EQ(value(one.weights), 1 - 0.1 * first);
+  EXPECT_DOUBLE_EQ(predicted(options, one, 3, 0.1), 1 - 4 * 0.1 * first);
+  const double g = 1 + value(one.weights), u = 0.75 + 0.25 * g * g;
+  EXPECT_DOUBLE_EQ(value(after(options, {1, 1}, 0.1).weights),
+                   value(one.weights) - 0.1 * (0.5 * first + g / (std::sqrt(u) + 0.1)));
+}
+
 TEST(Lion, StepsByTheSignOfAMixtureAndKeepsAnother) {
   const OptimizerOptions options{.name = "lion", .weight_decay = 0.5, .beta1 = 0.5, .beta2 = 0.75};
   const State one = after(options, {2}, 0.1);

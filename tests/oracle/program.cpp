@@ -8,6 +8,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <fstream>
@@ -100,16 +101,60 @@ std::string text_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+/// Puts a run that is done into the state of one that was killed behind its last checkpoint.
+void unfinish(const fs::path& run) {
+  nlohmann::json state = nlohmann::json::parse(text_of(run / "run.json"));
+  state.at("state") = "running";
+  std::ofstream(run / "run.json") << state;
+  for (const char* name : {"final.safetensors", "steps.csv", "epochs.csv", "traffic.csv"})
+    fs::remove(run / name);
+}
+
+/// Adds the options of a section of the JSON Schema: its own and those of its parts.
+void add_options(const std::string& section, const nlohmann::json& schema,
+                 std::map<std::string, std::string>& all) {
+  if (schema.contains("items")) return add_options(section, schema.at("items"), all);
+  const auto add = [&](const std::string& place, const nlohmann::json& properties) {
+    for (const auto& [option, facts] : properties.items())
+      if (option != "name")
+        all[place + "." + option] = facts.value("default", nlohmann::json()).dump();
+  };
+  if (!schema.contains("allOf")) return add(section, schema.at("properties"));
+  for (const nlohmann::json& part : schema.at("allOf")) {
+    const std::string place =
+        section + "." + part.at("if").at("properties").at("name").at("const").get<std::string>();
+    all[place];
+    add(place, part.at("then").at("properties"));
+  }
+}
+
 }  // namespace
+
+std::map<std::string, std::string> options_of_program(const fs::path& folder) {
+  fs::create_directories(folder);
+  const fs::path log = folder / "schema.json";
+  if (spawn({PIPEWRIGHT_BINARY, "schema"}, log) != 0) throw std::runtime_error(text_of(log));
+  const nlohmann::json schema = nlohmann::json::parse(text_of(log));
+  std::map<std::string, std::string> all;
+  for (const char* section :
+       {"scheme", "optimizer", "gradient_rules", "perturb", "lr_schedule", "train"})
+    add_options(section, schema.at("properties").at(section), all);
+  return all;
+}
 
 ProgramRun run_program(const Experiment& experiment, const fs::path& folder) {
   fs::create_directories(folder);
   write_inputs(experiment, folder);
   const fs::path out = folder / "run", log = folder / "log.txt";
   ProgramRun run;
-  run.exit_code = spawn(
-      {PIPEWRIGHT_BINARY, "run", (folder / "experiment.yaml").string(), "--out", out.string()},
-      log);
+  std::vector<std::string> command{PIPEWRIGHT_BINARY, "run", (folder / "experiment.yaml").string(),
+                                   "--out", out.string()};
+  run.exit_code = spawn(command, log);
+  if (run.exit_code == 0 && experiment.resumed) {
+    unfinish(out);
+    command.push_back("--resume");
+    run.exit_code = spawn(command, log);
+  }
   run.log = text_of(log);
   if (run.exit_code != 0) return run;
   for (auto& [name, tensor] : read_safetensors(out / "final.safetensors"))

@@ -29,6 +29,11 @@ struct ProgramRun {
   std::vector<StepLine> steps;                         // in order of epoch and mini-batch
 };
 
+/// The options of the program in the JSON Schema of experiment files, in the sections that pairs.h
+/// is about, such as "scheme.pipedream.refill", with the JSON texts of their defaults; and their
+/// parts, such as "scheme.pipedream".
+std::map<std::string, std::string> options_of_program(const std::filesystem::path& folder);
+
 /// Writes experiment.yaml, data.safetensors and init.safetensors into `folder`, runs the program
 /// there and reads its files, unless it failed. Throws std::runtime_error if the program is missing
 /// or its files are damaged.

@@ -171,6 +171,7 @@ OptimizerOptions optimizer_of_stage(const Experiment& experiment, int stage) {
   int delay = 0;
   for (int j = 0; j < experiment.microbatches; ++j)
     delay = std::max(delay, kLate - readings(experiment, stage, kLate, j).forward.version);
+  delay += experiment.gradient_delay;
   const double share = std::min(1.0, static_cast<double>(delay) / experiment.stages());
   for (double* const momentum : {&options.momentum, &options.beta1})
     *momentum += share * (options.momentum_by_delay - *momentum);

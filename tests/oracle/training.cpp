@@ -33,7 +33,8 @@ struct Stage {
   std::vector<Tensors> of_run;  // all weights since the run began, for a queue that goes on
   OptimizerOptions optimizer;
   Tensors gradient;
-  std::deque<Late> waiting;  // gradients for later updates, the oldest first
+  std::deque<Late> waiting;    // gradients for later updates, the oldest first
+  std::vector<int> staleness;  // of the gradients of the run, each at its own update
 
   std::size_t main_tensors() const { return 2 * layers.size(); }
 };
@@ -66,14 +67,14 @@ class Training {
                          {initial[at(k)]},
                          optimizer_of_stage(experiment, k),
                          {},
+                         {},
                          {}});
   }
 
   Result train() {
     const int total = experiment_.epochs * experiment_.minibatches();
     for (int minibatch = 0; minibatch < total; ++minibatch) {
-      if (experiment_.drain_each_epoch && minibatch % experiment_.minibatches() == 0)
-        refill(minibatch);
+      if (experiment_.is_drained_before(minibatch)) refill(minibatch);
       synchronous_ = experiment_.scheme.name == "pipemare" && minibatch < experiment_.scheme.warmup;
       if (experiment_.scheme.name == "pipemare" && minibatch == experiment_.scheme.warmup)
         refill(minibatch);
@@ -125,6 +126,7 @@ class Training {
   /// over drains; none if there were not so many.
   std::optional<Late> take_due(int k, int t) {
     std::deque<Late>& waiting = stages_[at(k)].waiting;
+    stages_[at(k)].staleness.push_back(staleness(k, t));
     waiting.push_back({stages_[at(k)].gradient, staleness(k, t) + experiment_.gradient_delay});
     if (std::ssize(waiting) <= experiment_.gradient_delay) return {};
     Late due = std::move(waiting.front());
@@ -220,20 +222,31 @@ class Training {
     }
     const bool behind = reading.pass == Pass::Forward && experiment_.scheme.prediction_lr == "last";
     const int updated = filled_at_ + reading.version;  // in the whole run, when it predicts
-    const double lr = learning_rate(experiment_, behind ? std::max(0, updated - 1) : updated);
+    const double lr = rate_of_update(k, behind ? std::max(0, updated - 1) : updated);
     return predict(stages_[at(k)].optimizer, experiment_.scheme,
                    stages_[at(k)].versions.at(at(reading.version)), reading.ahead, reading.pass, lr,
-                   rates_of_steps(updated, reading.ahead));
+                   rates_of_steps(k, updated, reading.ahead));
+  }
+
+  /// The learning rate of an update of the run, by how late its gradient is. An update without a
+  /// gradient moves nothing, and no prediction has anything to extrapolate by then.
+  double rate_of_update(int k, int update) const {
+    const int own = update - experiment_.gradient_delay;
+    const std::vector<int>& known = stages_[at(k)].staleness;
+    const int late = own < 0                   ? 0
+                     : own < std::ssize(known) ? known[at(own)]
+                                               : staleness(k, own - filled_at_);
+    return learning_rate(experiment_, update) *
+           rate_of_staleness(experiment_, late + experiment_.gradient_delay);
   }
 
   /// Of the updates after so many of the whole run, the last rate for those that never come; none
   /// unless predictions ask for them.
-  std::vector<double> rates_of_steps(int updated, int ahead) const {
+  std::vector<double> rates_of_steps(int k, int updated, int ahead) const {
     std::vector<double> rates;
     if (experiment_.scheme.prediction_lr != "each") return rates;
     const int last = experiment_.epochs * experiment_.minibatches() - 1;
-    for (int j = 0; j < ahead; ++j)
-      rates.push_back(learning_rate(experiment_, std::min(updated + j, last)));
+    for (int j = 0; j < ahead; ++j) rates.push_back(rate_of_update(k, std::min(updated + j, last)));
     return rates;
   }
 

@@ -399,7 +399,7 @@ IMAGE = graph_node("view", {"self": value("x"), "size": [{"size": [1, 0]}, 1, 8,
 STEPS = graph_node("view", {"self": value("x"), "size": [{"size": [1, 0]}, 8, 8]}, ("s", [[1, 0], [0, 8], [0, 8]]))
 STATE = graph_node("zeros", {"size": [1, {"size": [1, 0]}, 2]}, ("h", [[0, 1], [1, 0], [0, 2]]))
 COLUMN, ROW = (graph_node("zeros", {"size": size}, (name, [[0, each] for each in size])) for name, size in (("c", [15000, 1]), ("r", [1, 15000])))
-MANY = graph_node("expand", {"self": {"parameter": "one"}, "size": [1 << 31]}, ("e", [[0, 1 << 31]]))
+ENDLESS = graph_node("expand", {"self": {"parameter": "one"}, "size": [1 << 31]}, ("e", [[0, 1 << 31]]))
 SMALL = ("o", [[1, 0], [0, 1], [0, 2], [0, 2]])
 
 
@@ -449,7 +449,7 @@ for name, nodes, *says in (
     ("an average to many columns", (graph_node("adaptive_avg_pool1d", {"self": value("s"), "output_size": [100000000]}, ("o", [[1, 0], [0, 8], [0, 8]])),), "8×100000000; the file says 4×8×8"),
     ("a maximum of many places", (IMAGE, graph_node("adaptive_max_pool2d", {"self": value("i"), "output_size": [20000, 20000]}, SMALL, ("p", SMALL[1]))), "the file says 4×1×2×2"),
     ("a sum of a row and a column", (COLUMN, ROW, graph_node("add", {"self": value("c"), "other": value("r")}, ("o", [[0, 1]]), overload="Tensor")), "15000×15000; the file says 1"),
-    ("a tensor in very many parts", (MANY, graph_node("unbind", {"self": value("e")}, ("o", []), overload="int")), "which do not hold them"),
+    ("a tensor in very many parts", (ENDLESS, graph_node("unbind", {"self": value("e")}, ("o", []), overload="int")), "which do not hold them"),
     ("a copy that is too large", (graph_node("expand", {"self": {"parameter": "one"}, "size": [1 << 31, 2]}, ("e", [[0, 1 << 31], [0, 2]])), graph_node("clone", {"self": value("e")}, ("o", [[0, 1 << 31], [0, 2]]))), "at most 2147483648 are allowed"),
 ):
     graph(name, (STEPS, *nodes) if name.startswith("an average") else nodes, *says)

@@ -166,6 +166,7 @@ class Chakra(harness.EndToEnd):
         self.write("x.yaml", {"name": "x", "scheme": {"name": scheme}, "pipeline": pipeline})
         (self.folder / "costs.yaml").write_text(COSTS)
         (self.folder / "h.yaml").write_text("devices: {count: 8, speed: 0.7}\n" + hardware)
+        (self.folder / "traces").mkdir(exist_ok=True)
         self.pipewright("simulate", "x.yaml", "--costs", "costs.yaml", "--hardware", "h.yaml", "--minibatches", "5",
                         "--chakra", f"traces/{scheme}", "--json", "f.json", "--trace", "t.json")  # fmt: skip
         figures = json.loads((self.folder / "f.json").read_text())

@@ -219,6 +219,19 @@ void check_velocity(const Experiment& e, const Schedule& schedule, const Value& 
   }
 }
 
+/// Records a problem if predictions would make parameters decay that do not decay.
+void check_predicted_decay(const Schedule& schedule, const Value& document, const Value& resolved,
+                           Problems& problems) {
+  const Value* const spared = resolved.find_path("optimizer.no_decay");
+  if (spared == nullptr || spared->items.empty()) return;
+  if (std::ranges::none_of(schedule.rules, &PredictionRule::weight_decay)) return;
+  problems.add(place_in(document, "optimizer.no_decay"),
+               "optimizer.no_decay names parameters that do not decay, but the scheme predicts the "
+               "same decay for all weights; expected no_decay: [], or predictions without decay "
+               "(adamw_decay_in_prediction: false)",
+               ErrorKind::Experiment);
+}
+
 /// Records problems of an experiment whose passes cannot be cut into slices.
 void check_slicing(const Experiment& e, const Schedule& schedule, const Value& document,
                    Problems& problems) {
@@ -297,6 +310,7 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
     const Schedule schedule = e.scheme->schedule(shape);
     check_slicing(e, schedule, document, problems);
     check_velocity(e, schedule, document, resolved, problems);
+    check_predicted_decay(schedule, document, resolved, problems);
     check_gradient_rules(e, document, problems);
     check_probes(e, document, resolved, problems);
     find_delays(e, document, problems);

@@ -16,6 +16,12 @@ Recurrence recurrence_of(const Experiment& experiment) {
   return with_delayed_gradients(recurrence, experiment.perturbation.gradient_delay);
 }
 
+/// Whether some parameters decay and others do not, in a rule that has the decay.
+bool decays_unevenly(const Experiment& experiment, const LinearRule& rule) {
+  const Value* const spared = experiment.resolved.find_path("optimizer.no_decay");
+  return spared != nullptr && !spared->items.empty() && (rule.l2 != 0 || rule.decoupled != 0);
+}
+
 }  // namespace
 
 std::vector<StageDelay> steady_delays(const Experiment& experiment) {
@@ -28,7 +34,8 @@ std::vector<StageDelay> steady_delays(const Experiment& experiment) {
 
 std::optional<Dynamics> dynamics_of(const Experiment& experiment) {
   const std::optional<LinearRule> rule = experiment.optimizer->linear();
-  if (!rule || !experiment.stage_optimizers.empty()) return {};
+  if (!rule || !experiment.stage_optimizers.empty() || decays_unevenly(experiment, *rule))
+    return {};
   return Dynamics{
       .recurrence = recurrence_of(experiment), .rule = *rule, .lr = experiment.optimizer->lr()};
 }
@@ -51,6 +58,8 @@ std::string no_recurrence(const Experiment& experiment) {
   if (!experiment.stage_optimizers.empty())
     return "edges are computed for one momentum of all stages; expected "
            "optimizer.momentum_by_delay: none";
+  if (const auto rule = experiment.optimizer->linear(); rule && decays_unevenly(experiment, *rule))
+    return "edges are computed for one decay of all weights; expected optimizer.no_decay: []";
   return concat(
       "the optimizer ", experiment.resolved.find_path("optimizer.name")->text,
       " is no linear recurrence, so it has no edge; expected sgd, adam, adamw, nadamw or rmsprop");

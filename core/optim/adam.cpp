@@ -25,11 +25,10 @@ class AdamFamily : public Optimizer {
                           "Decay factors of the running means of the gradient and of its square.")),
         eps_(options.number("eps", 1e-8, "Number ε that is added to the denominator.",
                             kNotNegative)),
-        weight_decay_(options.number(
-            "weight_decay", default_weight_decay,
-            decoupled ? "Decoupled weight decay λ: weights shrink by the factor 1 − lr·λ per step."
-                      : "Weight decay λ, an L2 penalty added to the gradient.",
-            kNotNegative)),
+        decay_(options, default_weight_decay,
+               decoupled
+                   ? "Decoupled weight decay λ: weights shrink by the factor 1 − lr·λ per step."
+                   : "Weight decay λ, an L2 penalty added to the gradient."),
         by_delay_(options, "the first of betas", betas_[0]) {}
 
   std::unique_ptr<Optimizer> of_stage(int delay, int stages) const override {
@@ -47,16 +46,17 @@ class AdamFamily : public Optimizer {
 
   void step(const OptimizerStep& s) const override {
     const Correction correction(*this, ++s.state.steps, s.lr);
-    const double shrink = decoupled_ ? 1 - s.lr * weight_decay_ : 1;
-    const double l2 = decoupled_ ? 0 : weight_decay_;
     const double beta1 = betas_[0], beta2 = betas_[1], eps = eps_;
-    elementwise::step<2>(s, [=]<class V>(const V& w, V& g, std::array<V, 2>& x) -> V {
-      if (l2 != 0) g = g + factor<V>(l2) * w;
-      x[0] = x[0] + factor<V>(1 - beta1) * (g - x[0]);
-      x[1] = factor<V>(beta2) * x[1] + factor<V>(1 - beta2) * g * g;
-      const V kept = w * factor<V>(shrink);
-      return kept - factor<V>(correction.step_size) * x[0] /
-                        (root(x[1]) / factor<V>(correction.root2) + factor<V>(eps));
+    elementwise::step<2>(s, decay_, [=, lr = s.lr, decoupled = decoupled_](double lambda) {
+      const double shrink = decoupled ? 1 - lr * lambda : 1, l2 = decoupled ? 0 : lambda;
+      return [=]<class V>(const V& w, V& g, std::array<V, 2>& x) -> V {
+        if (l2 != 0) g = g + factor<V>(l2) * w;
+        x[0] = x[0] + factor<V>(1 - beta1) * (g - x[0]);
+        x[1] = factor<V>(beta2) * x[1] + factor<V>(1 - beta2) * g * g;
+        const V kept = w * factor<V>(shrink);
+        return kept - factor<V>(correction.step_size) * x[0] /
+                          (root(x[1]) / factor<V>(correction.root2) + factor<V>(eps));
+      };
     });
   }
 
@@ -65,7 +65,7 @@ class AdamFamily : public Optimizer {
   std::optional<LinearRule> linear() const override {
     return LinearRule{.momentum = betas_[0],
                       .dampening = betas_[0],
-                      .decoupled = decoupled_ ? weight_decay_ : 0,
+                      .decoupled = decoupled_ ? decay_.most() : 0,
                       .preconditioned = true,
                       .knows_geometric = true};
   }
@@ -80,7 +80,7 @@ class AdamFamily : public Optimizer {
           p, range, {}, []<class V>(const V& w, const std::array<V, 0>&) -> V { return w; });
     if (p.rule.kind == PredictionRule::Kind::Geometric) return predict_decaying(p, range);
     const Correction correction(*this, p.state.steps, p.distance());
-    const double decay = p.rule.weight_decay && decoupled_ ? p.distance() * weight_decay_ : 0;
+    const double decay = p.rule.weight_decay && decoupled_ ? p.distance() * decay_.most() : 0;
     const double eps = eps_;
     elementwise::predict<2>(
         p, range, {&p.state.slots[0], &p.state.slots[1]},
@@ -109,7 +109,7 @@ class AdamFamily : public Optimizer {
     for (int j = 1; j <= p.steps; ++j) {
       const double lr = p.rate_of(j - 1), eps = eps_;
       const Correction correction(*this, p.state.steps + j, lr * std::pow(betas_[0], j));
-      const double kept = p.rule.weight_decay && decoupled_ ? 1 - lr * weight_decay_ : 1;
+      const double kept = p.rule.weight_decay && decoupled_ ? 1 - lr * decay_.most() : 1;
       const Prediction from_before{.weights = j == 1 ? p.weights : p.ahead,
                                    .ahead = p.ahead,
                                    .state = p.state,
@@ -126,7 +126,8 @@ class AdamFamily : public Optimizer {
 
   bool decoupled_;
   std::vector<double> betas_;
-  double eps_, weight_decay_;
+  double eps_;
+  WeightDecay decay_;
   MomentumByDelay by_delay_;
 };
 

@@ -27,7 +27,7 @@ class Adan final : public Optimizer {
                           "that difference.")),
         eps_(options.number("eps", 1e-8, "Number ε that is added to the denominator.",
                             kNotNegative)),
-        weight_decay_(options.number("weight_decay", 0, "Decoupled weight decay λ.", kNotNegative)),
+        decay_(options, 0, "Decoupled weight decay λ."),
         proximal_(options.flag("proximal", true,
                                "Whether weights are divided by 1 + lr·λ after a step, as the paper "
                                "has it, instead of multiplied by 1 − lr·λ before it.")),
@@ -52,19 +52,20 @@ class Adan final : public Optimizer {
     const bool first = ++s.state.steps == 1;
     const Correction correction(*this, s.state.steps, s.lr);
     const double beta1 = betas_[0], beta2 = betas_[1], beta3 = betas_[2], eps = eps_;
-    const double before = proximal_ ? 1 : 1 - s.lr * weight_decay_;
-    const double after = proximal_ ? 1 + s.lr * weight_decay_ : 1;
-    elementwise::step<4>(s, [=]<class V>(const V& w, V& g, std::array<V, 4>& x) -> V {
-      const V difference = g - (first ? g : x[3]);
-      const V extrapolated = g + factor<V>(beta2) * difference;
-      x[0] = factor<V>(beta1) * x[0] + factor<V>(1 - beta1) * g;
-      x[1] = factor<V>(beta2) * x[1] + factor<V>(1 - beta2) * difference;
-      x[2] = factor<V>(beta3) * x[2] + factor<V>(1 - beta3) * extrapolated * extrapolated;
-      x[3] = g;
-      const V divisor = root(x[2]) / factor<V>(correction.root3) + factor<V>(eps);
-      return (w * factor<V>(before) - factor<V>(correction.of_mean) * x[0] / divisor -
-              factor<V>(correction.of_difference) * x[1] / divisor) /
-             factor<V>(after);
+    elementwise::step<4>(s, decay_, [=, lr = s.lr, proximal = proximal_](double lambda) {
+      const double before = proximal ? 1 : 1 - lr * lambda, after = proximal ? 1 + lr * lambda : 1;
+      return [=]<class V>(const V& w, V& g, std::array<V, 4>& x) -> V {
+        const V difference = g - (first ? g : x[3]);
+        const V extrapolated = g + factor<V>(beta2) * difference;
+        x[0] = factor<V>(beta1) * x[0] + factor<V>(1 - beta1) * g;
+        x[1] = factor<V>(beta2) * x[1] + factor<V>(1 - beta2) * difference;
+        x[2] = factor<V>(beta3) * x[2] + factor<V>(1 - beta3) * extrapolated * extrapolated;
+        x[3] = g;
+        const V divisor = root(x[2]) / factor<V>(correction.root3) + factor<V>(eps);
+        return (w * factor<V>(before) - factor<V>(correction.of_mean) * x[0] / divisor -
+                factor<V>(correction.of_difference) * x[1] / divisor) /
+               factor<V>(after);
+      };
     });
   }
 
@@ -73,7 +74,7 @@ class Adan final : public Optimizer {
       return elementwise::predict<0>(
           p, range, {}, []<class V>(const V& w, const std::array<V, 0>&) -> V { return w; });
     const Correction correction(*this, p.state.steps, p.distance());
-    const double decay = p.rule.weight_decay ? p.distance() * weight_decay_ : 0;
+    const double decay = p.rule.weight_decay ? p.distance() * decay_.most() : 0;
     const double eps = eps_;
     elementwise::predict<3>(
         p, range, {&p.state.slots[0], &p.state.slots[1], &p.state.slots[2]},
@@ -99,7 +100,8 @@ class Adan final : public Optimizer {
   }
 
   std::vector<double> betas_;
-  double eps_, weight_decay_;
+  double eps_;
+  WeightDecay decay_;
   bool proximal_;
   MomentumByDelay by_delay_;
 };

@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "core/base/vectorised.h"
-#include "core/optim/optimizer.h"
+#include "core/optim/weight_decay.h"
 #include "core/tensors/torch.h"
 
 namespace pipewright::elementwise {
@@ -119,14 +119,16 @@ inline at::Tensor gradient_of(const OptimizerStep& step, std::size_t parameter) 
   return gradient.to(step.weights.scalar_type()).div_(step.loss_scale);
 }
 
-/// Steps all parameters. rule(w, g&, slots&) returns the next w and overwrites the slots; it may
-/// add weight decay to g. It should hold its constants by value.
-template <std::size_t Slots, class Rule>
-void step(const OptimizerStep& step, const Rule& rule) {
+/// Steps all parameters. rule_for(λ), with the parameter's decay, makes a rule: rule(w, g&, slots&)
+/// returns the next w and overwrites the slots; it may add weight decay to g. It should hold its
+/// constants by value.
+template <std::size_t Slots, class RuleFor>
+void step(const OptimizerStep& step, const WeightDecay& decay, const RuleFor& rule_for) {
   for (std::size_t p = 0; p < step.layout.entries.size(); ++p) {
     const FlatLayout::Entry& entry = step.layout.entries[p];
     const at::Tensor gradient = gradient_of(step, p);
     if (!gradient.defined()) continue;
+    const auto rule = rule_for(decay.of(entry));
     if (!gradient.is_cpu())
       step_tensors<Slots>(step, gradient, entry, rule);
     else if (gradient.scalar_type() == at::kBFloat16)

@@ -19,26 +19,27 @@ class Lion final : public Optimizer {
         betas_(read_betas(options, {0.9, 0.99},
                           "Decay factors of the momentum: in the sign that a step follows, and "
                           "from step to step.")),
-        weight_decay_(options.number(
-            "weight_decay", 0,
-            "Decoupled weight decay λ: weights shrink by the factor 1 − lr·λ per step.",
-            kNotNegative)) {}
+        decay_(options, 0,
+               "Decoupled weight decay λ: weights shrink by the factor 1 − lr·λ per step.") {}
 
   std::vector<std::string> slot_names(bool) const override { return {"exp_avg"}; }
 
   void step(const OptimizerStep& s) const override {
     ++s.state.steps;
-    const double lr = s.lr, shrink = 1 - s.lr * weight_decay_, now = betas_[0], kept = betas_[1];
-    elementwise::step<1>(s, [=]<class V>(const V& w, V& g, std::array<V, 1>& m) -> V {
-      const V direction = sign_of(V(factor<V>(now) * m[0] + factor<V>(1 - now) * g));
-      m[0] = factor<V>(kept) * m[0] + factor<V>(1 - kept) * g;
-      return w * factor<V>(shrink) - factor<V>(lr) * direction;
+    const double lr = s.lr, now = betas_[0], kept = betas_[1];
+    elementwise::step<1>(s, decay_, [=](double lambda) {
+      const double shrink = 1 - lr * lambda;
+      return [=]<class V>(const V& w, V& g, std::array<V, 1>& m) -> V {
+        const V direction = sign_of(V(factor<V>(now) * m[0] + factor<V>(1 - now) * g));
+        m[0] = factor<V>(kept) * m[0] + factor<V>(1 - kept) * g;
+        return w * factor<V>(shrink) - factor<V>(lr) * direction;
+      };
     });
   }
 
   void predict(const Prediction& p, const FlatRange& range) const override {
     const double distance = p.distance();
-    const double decay = p.rule.weight_decay && p.state.steps > 0 ? distance * weight_decay_ : 0;
+    const double decay = p.rule.weight_decay && p.state.steps > 0 ? distance * decay_.most() : 0;
     elementwise::predict<1>(p, range, {&p.state.slots[0]},
                             [=]<class V>(const V& w, const std::array<V, 1>& m) -> V {
                               return w - factor<V>(decay) * w - factor<V>(distance) * sign_of(m[0]);
@@ -47,7 +48,7 @@ class Lion final : public Optimizer {
 
  private:
   std::vector<double> betas_;
-  double weight_decay_;
+  WeightDecay decay_;
 };
 
 }  // namespace

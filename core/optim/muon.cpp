@@ -57,10 +57,8 @@ class Muon final : public Optimizer {
         nesterov_(options.flag("nesterov", true,
                                "Whether the matrix that is orthogonalised is the momentum after "
                                "one more step with the same gradient.")),
-        weight_decay_(options.number(
-            "weight_decay", 0.1,
-            "Decoupled weight decay λ: weights shrink by the factor 1 − lr·λ per step.",
-            kNotNegative)),
+        decay_(options, 0.1,
+               "Decoupled weight decay λ: weights shrink by the factor 1 − lr·λ per step."),
         coefficients_(options.numbers(
             "ns_coefficients", usual_coefficients(),
             "Coefficients a, b, c of the Newton–Schulz iteration X ← aX + (b XXᵀ + c(XXᵀ)²)X.")),
@@ -116,12 +114,12 @@ class Muon final : public Optimizer {
     step_by_parameter(s, [&](const ParameterStep& one) {
       const at::Tensor direction = is_matrix(one.entry) ? of_matrix(s, one) : of_adamw(s, one);
       if (s.state.slots.size() > 1) one.entry.view(s.state.slots[1]).copy_(direction);
-      return at::sub(one.weights * (1 - s.lr * weight_decay_), direction, s.lr);
+      return at::sub(one.weights * (1 - s.lr * decay_.of(one.entry)), direction, s.lr);
     });
   }
 
   void predict(const Prediction& p, const FlatRange& range) const override {
-    predict_along(p, range, p.state.slots[1], weight_decay_);
+    predict_along(p, range, p.state.slots[1], decay_.most());
   }
 
  private:
@@ -170,7 +168,7 @@ class Muon final : public Optimizer {
 
   double momentum_;
   bool nesterov_;
-  double weight_decay_;
+  WeightDecay decay_;
   std::vector<double> coefficients_;
   int iterations_;
   double eps_;

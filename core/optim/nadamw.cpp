@@ -26,10 +26,8 @@ class NAdamW final : public Optimizer {
                           "Decay factors of the running means of the gradient and of its square.")),
         eps_(options.number("eps", 1e-8, "Number ε that is added to the denominator.",
                             kNotNegative)),
-        weight_decay_(options.number(
-            "weight_decay", 0,
-            "Decoupled weight decay λ: weights shrink by the factor 1 − lr·λ per step.",
-            kNotNegative)),
+        decay_(options, 0,
+               "Decoupled weight decay λ: weights shrink by the factor 1 − lr·λ per step."),
         momentum_decay_(options.number("momentum_decay", 4e-3,
                                        "Number ψ: the momentum of step t is "
                                        "β1·(1 − 0.96^(t·ψ)/2), half of β1 at first.",
@@ -53,14 +51,17 @@ class NAdamW final : public Optimizer {
     const double product = product_of_momenta(t), mu = momentum(t), next = momentum(t + 1);
     const double of_gradient = s.lr * (1 - mu) / (1 - product),
                  of_mean = s.lr * next / (1 - product * next);
-    const double shrink = 1 - s.lr * weight_decay_, root2 = root_of_correction(t);
+    const double root2 = root_of_correction(t);
     const double beta1 = betas_[0], beta2 = betas_[1], eps = eps_;
-    elementwise::step<2>(s, [=]<class V>(const V& w, V& g, std::array<V, 2>& x) -> V {
-      x[0] = x[0] + factor<V>(1 - beta1) * (g - x[0]);
-      x[1] = factor<V>(beta2) * x[1] + factor<V>(1 - beta2) * g * g;
-      const V divisor = root(x[1]) / factor<V>(root2) + factor<V>(eps);
-      return w * factor<V>(shrink) - factor<V>(of_gradient) * g / divisor -
-             factor<V>(of_mean) * x[0] / divisor;
+    elementwise::step<2>(s, decay_, [=, lr = s.lr](double lambda) {
+      const double shrink = 1 - lr * lambda;
+      return [=]<class V>(const V& w, V& g, std::array<V, 2>& x) -> V {
+        x[0] = x[0] + factor<V>(1 - beta1) * (g - x[0]);
+        x[1] = factor<V>(beta2) * x[1] + factor<V>(1 - beta2) * g * g;
+        const V divisor = root(x[1]) / factor<V>(root2) + factor<V>(eps);
+        return w * factor<V>(shrink) - factor<V>(of_gradient) * g / divisor -
+               factor<V>(of_mean) * x[0] / divisor;
+      };
     });
   }
 
@@ -71,7 +72,7 @@ class NAdamW final : public Optimizer {
                       .dampening = betas_[0],
                       .of_velocity = betas_[0],
                       .of_gradient = 1 - betas_[0],
-                      .decoupled = weight_decay_,
+                      .decoupled = decay_.most(),
                       .preconditioned = true};
   }
 
@@ -80,7 +81,7 @@ class NAdamW final : public Optimizer {
       return elementwise::predict<0>(
           p, range, {}, []<class V>(const V& w, const std::array<V, 0>&) -> V { return w; });
     const double distance = p.distance(), eps = eps_;
-    const double decay = p.rule.weight_decay ? distance * weight_decay_ : 0;
+    const double decay = p.rule.weight_decay ? distance * decay_.most() : 0;
     const double of_mean = distance / (1 - std::pow(betas_[0], static_cast<double>(p.state.steps)));
     const double root2 = root_of_correction(p.state.steps);
     elementwise::predict<2>(p, range, {&p.state.slots[0], &p.state.slots[1]},
@@ -110,7 +111,9 @@ class NAdamW final : public Optimizer {
   }
 
   std::vector<double> betas_;
-  double eps_, weight_decay_, momentum_decay_;
+  double eps_;
+  WeightDecay decay_;
+  double momentum_decay_;
   MomentumByDelay by_delay_;
 };
 

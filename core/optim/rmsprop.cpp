@@ -20,9 +20,7 @@ class RmsProp final : public Optimizer {
         eps_(options.number("eps", 1e-8, "Number ε that is added to the denominator.",
                             kNotNegative)),
         momentum_(read_momentum(options)),
-        weight_decay_(options.number("weight_decay", 0,
-                                     "Weight decay λ, an L2 penalty added to the gradient.",
-                                     kNotNegative)),
+        decay_(options, 0, "Weight decay λ, an L2 penalty added to the gradient."),
         by_delay_(options, "momentum", momentum_) {}
 
   std::unique_ptr<Optimizer> of_stage(int delay, int stages) const override {
@@ -43,20 +41,24 @@ class RmsProp final : public Optimizer {
 
   void step(const OptimizerStep& s) const override {
     ++s.state.steps;
-    const double lr = s.lr, alpha = alpha_, eps = eps_, mu = momentum_, lambda = weight_decay_;
-    const auto direction = [=]<class V>(const V& w, V g, V& square) -> V {
+    const double lr = s.lr, alpha = alpha_, eps = eps_, mu = momentum_;
+    const auto direction = [=]<class V>(double lambda, const V& w, V g, V& square) -> V {
       if (lambda != 0) g = g + factor<V>(lambda) * w;
       square = factor<V>(alpha) * square + factor<V>(1 - alpha) * g * g;
       return g / (root(square) + factor<V>(eps));
     };
     if (s.state.slots.size() == 1)
-      elementwise::step<1>(s, [=]<class V>(const V& w, V& g, std::array<V, 1>& x) -> V {
-        return w - factor<V>(lr) * direction(w, g, x[0]);
+      elementwise::step<1>(s, decay_, [=](double lambda) {
+        return [=]<class V>(const V& w, V& g, std::array<V, 1>& x) -> V {
+          return w - factor<V>(lr) * direction(lambda, w, g, x[0]);
+        };
       });
     else
-      elementwise::step<2>(s, [=]<class V>(const V& w, V& g, std::array<V, 2>& x) -> V {
-        x[1] = factor<V>(mu) * x[1] + direction(w, g, x[0]);
-        return w - factor<V>(lr) * x[1];
+      elementwise::step<2>(s, decay_, [=](double lambda) {
+        return [=]<class V>(const V& w, V& g, std::array<V, 2>& x) -> V {
+          x[1] = factor<V>(mu) * x[1] + direction(lambda, w, g, x[0]);
+          return w - factor<V>(lr) * x[1];
+        };
       });
   }
 
@@ -74,7 +76,8 @@ class RmsProp final : public Optimizer {
   }
 
  private:
-  double alpha_, eps_, momentum_, weight_decay_;
+  double alpha_, eps_, momentum_;
+  WeightDecay decay_;
   MomentumByDelay by_delay_;
 };
 

@@ -22,9 +22,7 @@ class Sgd final : public Optimizer {
         dampening_(
             options.number("dampening", 0,
                            "Dampening τ: the gradient enters the momentum with the factor 1 − τ.")),
-        weight_decay_(options.number("weight_decay", 0,
-                                     "Weight decay λ, an L2 penalty added to the gradient.",
-                                     kNotNegative)),
+        decay_(options, 0, "Weight decay λ, an L2 penalty added to the gradient."),
         nesterov_(
             options.flag("nesterov", false,
                          "Whether the momentum is Nesterov's. Weights are predicted along the "
@@ -46,24 +44,30 @@ class Sgd final : public Optimizer {
 
   void step(const OptimizerStep& s) const override {
     const bool first = s.state.steps++ == 0;
-    const double lr = s.lr, mu = momentum_, lambda = weight_decay_;
+    const double lr = s.lr, mu = momentum_;
     if (s.state.slots.empty())
-      elementwise::step<0>(s, [=]<class V>(const V& w, V& g, std::array<V, 0>&) -> V {
-        add_decay(lambda, w, g);
-        return w - factor<V>(lr) * g;
+      elementwise::step<0>(s, decay_, [=](double lambda) {
+        return [=]<class V>(const V& w, V& g, std::array<V, 0>&) -> V {
+          add_decay(lambda, w, g);
+          return w - factor<V>(lr) * g;
+        };
       });
     else if (nesterov_)
-      elementwise::step<1>(s, [=]<class V>(const V& w, V& g, std::array<V, 1>& v) -> V {
-        add_decay(lambda, w, g);
-        v[0] = factor<V>(mu) * v[0] + g;
-        return w - factor<V>(lr) * (g + factor<V>(mu) * v[0]);
+      elementwise::step<1>(s, decay_, [=](double lambda) {
+        return [=]<class V>(const V& w, V& g, std::array<V, 1>& v) -> V {
+          add_decay(lambda, w, g);
+          v[0] = factor<V>(mu) * v[0] + g;
+          return w - factor<V>(lr) * (g + factor<V>(mu) * v[0]);
+        };
       });
     else {
       const double fresh = first || mu == 0 ? 1 : 1 - dampening_;
-      elementwise::step<1>(s, [=]<class V>(const V& w, V& g, std::array<V, 1>& v) -> V {
-        add_decay(lambda, w, g);
-        v[0] = factor<V>(mu) * v[0] + factor<V>(fresh) * g;
-        return w - factor<V>(lr) * v[0];
+      elementwise::step<1>(s, decay_, [=](double lambda) {
+        return [=]<class V>(const V& w, V& g, std::array<V, 1>& v) -> V {
+          add_decay(lambda, w, g);
+          v[0] = factor<V>(mu) * v[0] + factor<V>(fresh) * g;
+          return w - factor<V>(lr) * v[0];
+        };
       });
     }
   }
@@ -73,7 +77,7 @@ class Sgd final : public Optimizer {
                       .dampening = dampening_,
                       .of_velocity = nesterov_ ? momentum_ : 1,
                       .of_gradient = nesterov_ ? 1.0 : 0,
-                      .l2 = weight_decay_,
+                      .l2 = decay_.most(),
                       .knows_all_predictions = true};
   }
 
@@ -120,7 +124,8 @@ class Sgd final : public Optimizer {
     return sum;
   }
 
-  double momentum_, dampening_, weight_decay_;
+  double momentum_, dampening_;
+  WeightDecay decay_;
   bool nesterov_;
   MomentumByDelay by_delay_;
 };

@@ -37,10 +37,8 @@ class Soap final : public Optimizer {
                                      {-1, 0.9999999})),
         eps_(options.number("eps", 1e-8, "Number ε that is added to the denominator.",
                             kNotNegative)),
-        weight_decay_(options.number(
-            "weight_decay", 0.01,
-            "Decoupled weight decay λ: weights shrink by the factor 1 − lr·λ after a step.",
-            kNotNegative)),
+        decay_(options, 0.01,
+               "Decoupled weight decay λ: weights shrink by the factor 1 − lr·λ after a step."),
         every_(options.integer("precondition_frequency", 10,
                                "Steps from one renewal of the eigenbasis to the next.", {1, 1e9})),
         longest_(options.integer("max_precond_dim", 10000,
@@ -93,12 +91,12 @@ class Soap final : public Optimizer {
       if (s.state.slots.size() > 2) one.entry.view(s.state.slots[2]).copy_(direction);
       observe(bases, one.gradient);
       if (t % every_ == 0) renew(s, one, bases);
-      return at::sub(one.weights, direction, s.lr).mul_(1 - s.lr * weight_decay_);
+      return at::sub(one.weights, direction, s.lr).mul_(1 - s.lr * decay_.of(one.entry));
     });
   }
 
   void predict(const Prediction& p, const FlatRange& range) const override {
-    predict_along(p, range, p.state.slots[2], weight_decay_);
+    predict_along(p, range, p.state.slots[2], decay_.most());
   }
 
  private:
@@ -200,7 +198,8 @@ class Soap final : public Optimizer {
   }
 
   std::vector<double> betas_;
-  double shampoo_beta_, eps_, weight_decay_;
+  double shampoo_beta_, eps_;
+  WeightDecay decay_;
   std::int64_t every_, longest_;
   MomentumByDelay by_delay_;
 };

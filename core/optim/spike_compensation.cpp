@@ -27,9 +27,7 @@ class SpikeCompensation final : public Optimizer {
             "each gradient: the updates that the stage has made since the forward, less the steps "
             "that its weights were predicted, of the micro-batch for which that is the most.",
             {-1, 1e6}))),
-        weight_decay_(options.number("weight_decay", 0,
-                                     "Weight decay λ, an L2 penalty added to the gradient.",
-                                     kNotNegative)),
+        decay_(options, 0, "Weight decay λ, an L2 penalty added to the gradient."),
         by_delay_(options, "momentum", momentum_) {}
 
   std::unique_ptr<Optimizer> of_stage(int delay, int stages) const override {
@@ -48,11 +46,13 @@ class SpikeCompensation final : public Optimizer {
     ++s.state.steps;
     const double power = std::pow(momentum_, delay_ < 0 ? s.staleness : delay_);
     const double of_velocity = power, of_gradient = (1 - power) / (1 - momentum_);
-    const double lr = s.lr, mu = momentum_, lambda = weight_decay_;
-    elementwise::step<1>(s, [=]<class V>(const V& w, V& g, std::array<V, 1>& v) -> V {
-      if (lambda != 0) g = g + factor<V>(lambda) * w;
-      v[0] = factor<V>(mu) * v[0] + g;
-      return w - factor<V>(lr) * (factor<V>(of_gradient) * g + factor<V>(of_velocity) * v[0]);
+    const double lr = s.lr, mu = momentum_;
+    elementwise::step<1>(s, decay_, [=](double lambda) {
+      return [=]<class V>(const V& w, V& g, std::array<V, 1>& v) -> V {
+        if (lambda != 0) g = g + factor<V>(lambda) * w;
+        v[0] = factor<V>(mu) * v[0] + g;
+        return w - factor<V>(lr) * (factor<V>(of_gradient) * g + factor<V>(of_velocity) * v[0]);
+      };
     });
   }
 
@@ -67,7 +67,7 @@ class SpikeCompensation final : public Optimizer {
  private:
   double momentum_;
   int delay_;
-  double weight_decay_;
+  WeightDecay decay_;
   MomentumByDelay by_delay_;
 };
 

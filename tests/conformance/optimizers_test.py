@@ -244,6 +244,46 @@ class Optimizers(unittest.TestCase):
             MUON,
         )
 
+    def test_decay_leaves_out_what_no_decay_names(self):
+        """Groups of torch.optim's parameters, beside biases, norms or both; the gain of a norm has one dimension."""
+        self.training = Training(SHAPES | {"n.weight": (6,), "n.bias": (6,)})
+
+        def grouped(make, spared):
+            return lambda p: [
+                make([{"params": [p[key] for key in p if key in spared], "weight_decay": 0}, {"params": [p[key] for key in p if key not in spared]}])
+            ]
+
+        biases, gains = ("a.bias", "n.bias"), ("n.weight",)
+        for kinds, spared in (("[biases]", biases), ("[norms]", gains), ("[biases, norms]", biases + gains)):
+            for name, options, make in (
+                ("sgd", "momentum: 0.9, ", lambda groups: torch.optim.SGD(groups, lr=1, momentum=0.9, weight_decay=0.5)),
+                ("adam", "", lambda groups: torch.optim.Adam(groups, lr=1, weight_decay=0.5)),
+                ("adamw", "", lambda groups: torch.optim.AdamW(groups, lr=1, weight_decay=0.5)),
+                ("rmsprop", "", lambda groups: torch.optim.RMSprop(groups, lr=1, weight_decay=0.5)),
+                ("nadamw", "", lambda groups: torch.optim.NAdam(groups, lr=1, weight_decay=0.5, decoupled_weight_decay=True)),
+            ):
+                self.torch_is_near(name, "{%sweight_decay: 0.5, no_decay: %s}" % (options, kinds), grouped(make, spared))
+            for name, options, rule in (
+                ("lion", "", lambda decay: lion((0.9, 0.99), decay)),
+                ("adan", "", lambda decay: adan((0.98, 0.92, 0.99), 1e-8, decay, True)),
+            ):
+                self.near(
+                    self.training.ours(name, "{%sweight_decay: 0.5, no_decay: %s}" % (options, kinds)),
+                    self.training.by(lambda key: rule(0 if key in spared else 0.5)),
+                    name,
+                )
+
+    def test_decay_of_matrix_optimizers_leaves_out_biases(self):
+        """A step with decay λ shrinks by 1 − lr·λ what the same step without leaves alone, before it (Muon) or after (SOAP)."""
+        self.training = Training({"a.weight": (5, 5), "a.bias": (5,), "b.weight": (3, 3)})
+        for name in ("muon", "soap"):
+            (all_decay, *_), (some, *_), (none, *_) = (
+                self.training.ours(name, "{weight_decay: %s, no_decay: %s}" % each)
+                for each in ((0.5, "[]"), (0.5, "[biases]"), (0, "[]"))
+            )
+            np.testing.assert_array_equal(some["a.bias"], none["a.bias"], name)
+            np.testing.assert_array_equal(some["a.weight"], all_decay["a.weight"], name)
+
     def test_lion(self):
         self.near(self.training.ours("lion", "{}"), self.training.by(lambda _: lion((0.9, 0.99), 0)), "lion")
         self.near(

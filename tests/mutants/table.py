@@ -104,7 +104,7 @@ MUTANTS = [
            "1 - std::pow(adam.betas_[1], static_cast<double>(steps))", "1 - std::pow(adam.betas_[0], static_cast<double>(steps))",
            "lab_tests", "*Optimizer*:Adam*"),
     Mutant("AdamW grows weights instead of shrinking them", "core/optim/adam.cpp",
-           "decoupled_ ? 1 - s.lr * weight_decay_ : 1", "decoupled_ ? 1 + s.lr * weight_decay_ : 1",
+           "decoupled ? 1 - lr * lambda : 1", "decoupled ? 1 + lr * lambda : 1",
            "lab_tests", "*Optimizer*:Adam*"),
     Mutant("weight gradients stay multiplied by the loss scale", "core/stage/kept_forwards.cpp",
            "const WeightGradients::Adding adding(gradients_, request.scale / gradients_.scale());",

@@ -23,7 +23,7 @@ class ImagenetFolder final : public EncodedImageDataset {
 
   bool sorted_by_class() const override { return true; }
 
-  SampleForm form(bool /*real_targets*/) const override {
+  SampleForm form(Task /*targets*/) const override {
     SampleForm form{.shape = sample_shape()};
     std::error_code ignored;
     if (std::filesystem::is_directory(root_ / "train", ignored))

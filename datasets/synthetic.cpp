@@ -119,7 +119,7 @@ class Synthetic final : public Dataset {
     }
   }
 
-  SampleForm form(bool /*real_targets*/) const override {
+  SampleForm form(Task /*targets*/) const override {
     return {.shape = shape_, .classes = classes_};
   }
 

@@ -91,6 +91,7 @@ TokenSamples synthetic_tokens(const TokenRequest& r) {
     case Task::Continue: go_on(r, s); break;
     case Task::Translate: translate(r, s); break;
     case Task::Regress:
+    case Task::Label:
     case Task::Minimize: PIPEWRIGHT_CHECK(false, "only tokens are targets");
   }
   return s;

@@ -78,6 +78,25 @@ void settle_numbers(SamplePart& part) {
                   " has a target that is not finite"));
 }
 
+/// Makes y labels of 0 and 1, [samples, …].
+void settle_binary_labels(SamplePart& part) {
+  at::Tensor& y = part.y;
+  if (y.dim() < 1 || y.size(0) != part.x.size(0) || y.numel() == 0)
+    refuse(part, part.y_name,
+           concat("has shape ", list_text(y.sizes().vec()), ", must be [", part.x.size(0), "], [",
+                  part.x.size(0),
+                  ", labels] or the shape of the model's output, with 0 or 1 for "
+                  "each label"));
+  const at::Tensor wrong = y.ne(0).logical_and_(y.ne(1)).flatten();
+  if (wrong.any().item<bool>()) {
+    const auto index = wrong.to(at::kByte).argmax().item<std::int64_t>();
+    refuse(part, part.y_name,
+           concat(record_text(y, index), " has the label ", y.flatten()[index].item<double>(),
+                  "; the loss binary_cross_entropy takes 0 and 1"));
+  }
+  y = y.to(at::kByte);
+}
+
 /// Makes whole numbers of the classes in a file of text.
 void settle_labels_of_text(SamplePart& part) {
   const at::Tensor wrong = (part.y.floor() != part.y).logical_or(part.y.abs() > kMostWhole);
@@ -99,7 +118,10 @@ void settle_labels(SamplePart& part) {
     refuse(part, part.y_name,
            concat("has shape ", list_text(y.sizes().vec()), ", must be [", part.x.size(0),
                   "]: one label for each sample of ", part.x_name,
-                  is_tokens(part) ? ", or one for each token" : ""));
+                  is_tokens(part) ? ", or one for each token" : "",
+                  y.dim() > 1 ? "; for several labels of a sample, 0 or 1, set loss: {name: "
+                                "binary_cross_entropy}"
+                              : ""));
   if (part.of_text) settle_labels_of_text(part);
   if (!c10::isIntegralType(y.scalar_type(), /*includeBool=*/false))
     refuse(part, part.y_name,
@@ -111,9 +133,9 @@ void settle_labels(SamplePart& part) {
 /// Both parts, settled, and what is counted in them.
 struct SettledSamples {
   std::array<SamplePart, 2> parts;
-  bool real = false;            // targets are real numbers
-  std::int64_t classes = 0;     // or targets of a sample, if they are real numbers
-  std::int64_t vocabulary = 0;  // 0: inputs are no tokens
+  Task targets = Task::Classify;  // or Regress or Label
+  std::int64_t classes = 0;       // Dataset::classes()
+  std::int64_t vocabulary = 0;    // 0: inputs are no tokens
 };
 
 void count_tokens_and_classes(const SamplePart& part, SettledSamples& samples) {
@@ -122,8 +144,8 @@ void count_tokens_and_classes(const SamplePart& part, SettledSamples& samples) {
     if (largest >= kMostTokens) refuse(part, part.x_name, concat("has the token ", largest));
     samples.vocabulary = std::max(samples.vocabulary, 1 + largest);
   }
-  if (samples.real) {
-    samples.classes = part.y.size(1);
+  if (samples.targets != Task::Classify) {
+    samples.classes = part.y.dim() == 1 ? 1 : part.y.size(1);
     return;
   }
   const auto most = part.y.max().item<std::int64_t>();
@@ -133,20 +155,22 @@ void count_tokens_and_classes(const SamplePart& part, SettledSamples& samples) {
 }
 
 /// Throws unless samples of both parts have the same form.
-void check_alike(const SamplePart& train, const SamplePart& test, bool real) {
+void check_alike(const SamplePart& train, const SamplePart& test, Task targets) {
   if (train.x.sizes().slice(1) != test.x.sizes().slice(1))
     refuse(test, test.x_name,
            concat("has samples of shape ", list_text(test.x.sizes().slice(1).vec()), ", ",
                   train.x_name, " of ", list_text(train.x.sizes().slice(1).vec())));
   if (is_tokens(train) != is_tokens(test))
     refuse(test, test.x_name, concat("must be of tokens if and only if ", train.x_name, " is"));
-  if (train.y.dim() != test.y.dim())
+  const bool classes = targets == Task::Classify;
+  if (classes && train.y.dim() != test.y.dim())
     refuse(test, test.y_name,
            concat("must have a target for each token if and only if ", train.y_name, " has"));
-  if (real && train.y.size(1) != test.y.size(1))
-    refuse(test, test.y_name,
-           concat("has ", test.y.size(1), " targets for a sample, ", train.y_name, " has ",
-                  train.y.size(1)));
+  if (!classes && train.y.sizes().slice(1) != test.y.sizes().slice(1))
+    refuse(
+        test, test.y_name,
+        concat("has targets of shape ", list_text(test.y.sizes().slice(1).vec()), " for a sample, ",
+               train.y_name, " has ", list_text(train.y.sizes().slice(1).vec())));
 }
 
 class TensorDataset final : public Dataset {
@@ -157,15 +181,15 @@ class TensorDataset final : public Dataset {
     input_names_.clear();
     for (const NamedInput& input : request.model_inputs) input_names_.push_back(input.name);
     const std::vector<std::string> x{"x"};
-    samples_ = settled(source_.read(input_names_.empty() ? x : input_names_), request.real_targets);
+    samples_ = settled(source_.read(input_names_.empty() ? x : input_names_), request.targets);
     if (!input_names_.empty())
       for (SamplePart& part : samples_.parts)
         settle_further(part, std::span(request.model_inputs).subspan(1));
   }
 
-  SampleForm form(bool real_targets) const override {
+  SampleForm form(Task targets) const override {
     try {
-      const SettledSamples samples = settled(source_.read({"x"}, SampleDetail::Form), real_targets);
+      const SettledSamples samples = settled(source_.read({"x"}, SampleDetail::Form), targets);
       std::vector<std::int64_t> shape = samples.parts[0].x.sizes().slice(1).vec();
       if (shape.empty()) shape = {1};
       return {.shape = shape, .classes = samples.classes, .vocabulary = samples.vocabulary};
@@ -185,7 +209,7 @@ class TensorDataset final : public Dataset {
   std::int64_t vocabulary() const override { return samples_.vocabulary; }
   std::vector<std::string> input_names() const override { return input_names_; }
   Task task() const override {
-    if (samples_.real) return Task::Regress;
+    if (samples_.targets != Task::Classify) return samples_.targets;
     return samples_.parts[0].y.dim() == 2 ? Task::Continue : Task::Classify;
   }
 
@@ -199,7 +223,7 @@ class TensorDataset final : public Dataset {
     Batch batch{{copied(from.x, {rows, indices.size()})}, from.y.index_select(0, chosen)};
     for (const auto& [name, input] : from.further)
       batch.x.push_back(copied(input, {rows, indices.size()}));
-    if (!samples_.real) batch.y = batch.y.to(at::kLong);
+    if (samples_.targets == Task::Classify) batch.y = batch.y.to(at::kLong);
     return batch;
   }
 
@@ -219,17 +243,19 @@ class TensorDataset final : public Dataset {
     return made;
   }
 
-  static SettledSamples settled(std::array<SamplePart, 2> parts, bool real_targets) {
-    SettledSamples samples{.parts = std::move(parts), .real = real_targets};
+  static SettledSamples settled(std::array<SamplePart, 2> parts, Task targets) {
+    SettledSamples samples{.parts = std::move(parts), .targets = targets};
     for (SamplePart& part : samples.parts) {
       settle_inputs(part);
-      if (real_targets)
+      if (targets == Task::Regress)
         settle_numbers(part);
+      else if (targets == Task::Label)
+        settle_binary_labels(part);
       else
         settle_labels(part);
       count_tokens_and_classes(part, samples);
     }
-    check_alike(samples.parts[0], samples.parts[1], real_targets);
+    check_alike(samples.parts[0], samples.parts[1], targets);
     return samples;
   }
 

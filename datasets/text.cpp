@@ -73,7 +73,7 @@ class Text final : public Dataset {
   }
 
   /// The vocabulary is known where the files are there that it comes from.
-  SampleForm form(bool /*real_targets*/) const override {
+  SampleForm form(Task /*targets*/) const override {
     SampleForm form{.shape = sample_shape()};
     std::string text;
     if (tokenizer_ == "characters" || tokenizer_ == "words") {

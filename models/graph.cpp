@@ -53,7 +53,8 @@ class Graph final : public Model {
     return all;
   }
   Task task() const override {
-    return file()->output_shape.size() > 1 ? Task::Continue : Task::Classify;
+    const bool each = vocabulary() > 0 && file()->output_shape.size() > 1;  // of the tokens
+    return each ? Task::Continue : Task::Classify;
   }
   std::int64_t classes() const override { return file()->output_shape.back(); }
   LayerPtr head(std::size_t) const override { return nullptr; }

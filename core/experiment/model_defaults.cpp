@@ -83,10 +83,10 @@ bool in_range(const OptionInfo& option, const Value& value) {
   return number >= option.least.value_or(number) && number <= option.most.value_or(number);
 }
 
-/// Whether the loss of the document compares with real numbers.
-bool has_real_targets(const Value& document) {
+/// What the loss of the document compares with.
+Task targets_of(const Value& document) {
   const MadePart<Loss> loss(document, "loss", "cross_entropy");
-  return loss.part && loss.part->fits(Task::Regress);
+  return loss.part ? loss.part->compares_with() : Task::Classify;
 }
 
 }  // namespace
@@ -103,7 +103,7 @@ void complete_model(Value& document) {
   if (open.empty()) return;  // the data set may have to read a file
   const MadePart<Dataset> dataset(document, "dataset", "digits");
   if (!dataset.part || !dataset.problems.empty()) return;
-  const SampleForm form = dataset.part->form(has_real_targets(document));
+  const SampleForm form = dataset.part->form(targets_of(document));
   const Place place = given != nullptr ? given->place : document.place;
   for (const OptionInfo& option : open) {
     std::optional<Value> value = value_of(option, form);

@@ -160,8 +160,9 @@ void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
   e.loss = read_part<Loss>(root, "loss", own_loss ? "output" : "cross_entropy",
                            "Loss of the last stage and of auxiliary heads.");
   e.metric_names = {"accuracy"};
-  const std::vector<std::string> of_loss =
-      e.loss->fits(Task::Regress) ? std::vector<std::string>{"mae"} : std::vector<std::string>();
+  const std::vector<std::string> of_loss = e.loss->compares_with() == Task::Regress
+                                               ? std::vector<std::string>{"mae"}
+                                               : std::vector<std::string>();
   for (const auto& names : {of_loss, dataset->metrics(), read_metrics(root)})
     for (const std::string& name : names)
       if (std::ranges::count(e.metric_names, name) == 0) e.metric_names.push_back(name);

@@ -5,20 +5,32 @@
 #include "core/tensors/torch.h"
 
 namespace pipewright {
-std::vector<Tensors> boundaries(const Experiment& experiment, Tensors inputs) {
+namespace {
+
+Tensors through(const std::vector<LayerPtr>& layers, Tensors values, const Precision& precision) {
   const at::NoGradGuard no_grad;
-  const Precision& precision = experiment.train.precision;
+  for (const LayerPtr& next : layers) {
+    const auto parameters = empty_parameters(*next, precision, at::kMeta);
+    auto buffers = empty_buffers(*next, precision, at::kMeta);
+    values = next->forward_all(values, parameters, buffers, {});
+  }
+  return values;
+}
+
+}  // namespace
+
+std::vector<Tensors> boundaries(const Experiment& experiment, Tensors inputs) {
   std::vector<Tensors> all;
   const auto stages = experiment.stage_layers();
   for (std::size_t stage = 0; stage + 1 < stages.size(); ++stage) {
-    for (const LayerPtr& next : stages[stage]) {
-      const auto parameters = empty_parameters(*next, precision, at::kMeta);
-      auto buffers = empty_buffers(*next, precision, at::kMeta);
-      inputs = next->forward_all(inputs, parameters, buffers, {});
-    }
+    inputs = through(stages[stage], std::move(inputs), experiment.train.precision);
     all.push_back(inputs);
   }
   return all;
+}
+
+Tensors outputs_on_meta(const Experiment& experiment, Tensors inputs) {
+  return through(experiment.layers, std::move(inputs), experiment.train.precision);
 }
 
 }  // namespace pipewright

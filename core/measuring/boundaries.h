@@ -11,5 +11,7 @@ namespace pipewright {
 /// The outputs of each stage but the last, skip tensors included, for `inputs` on the meta device.
 /// No tensor has memory.
 std::vector<Tensors> boundaries(const Experiment& experiment, Tensors inputs);
+/// The outputs of the whole model, likewise.
+Tensors outputs_on_meta(const Experiment& experiment, Tensors inputs);
 
 }  // namespace pipewright

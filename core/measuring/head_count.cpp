@@ -58,9 +58,8 @@ AuxiliaryHeads count_heads(const Experiment& e, int stages) {
   AuxiliaryHeads heads{.stages = e.scheme->auxiliary_sites(stages), .behind = {}};
   if (heads.stages.empty()) return heads;
   const at::NoGradGuard no_grad;
-  const Batch batch = made_up_batch(*e.model, described(e, at::kMeta).samples,
-                                    at::TensorOptions(e.train.precision.values).device(at::kMeta),
-                                    e.loss->fits(Task::Regress));
+  const Batch batch = made_up_batch(e, described(e, at::kMeta).samples,
+                                    at::TensorOptions(e.train.precision.values).device(at::kMeta));
   Tensors x = batch.x;
   for (std::size_t layer = 0; layer + 1 < e.layers.size(); ++layer) {
     const Tensors inputs = x;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/measuring/made_up_batch.h"
 
+#include "core/measuring/boundaries.h"
 #include "core/tensors/torch.h"
 
 namespace pipewright {
@@ -79,6 +80,17 @@ Batch made_up_batch(const Model& model, std::int64_t samples, const at::TensorOp
   if (model.vocabulary() > 0 && model.task() != Task::Classify)
     targets.push_back((inputs.empty() ? batch.x.back() : batch.x.front()).size(1));
   batch.y = at::zeros(targets, whole(options));
+  return batch;
+}
+
+Batch made_up_batch(const Experiment& experiment, std::int64_t samples,
+                    const at::TensorOptions& options) {
+  const Task task = experiment.loss->compares_with();
+  Batch batch = made_up_batch(*experiment.model, samples, options, task == Task::Regress);
+  if (task != Task::Label) return batch;
+  const Tensors inputs = made_up_batch(*experiment.model, samples, options.device(at::kMeta)).x;
+  const at::Tensor output = outputs_on_meta(experiment, inputs)[0];
+  if (output.dim() == 2) batch.y = at::zeros(output.sizes(), options);  // of a map, one a sample
   return batch;
 }
 

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "core/experiment/experiment.h"
 #include "core/nn/dataset.h"
 #include "core/nn/model.h"
 #include "core/nn/precision.h"
@@ -14,6 +15,9 @@ namespace pipewright {
 /// `options`, and so has y with `real_targets` (Task::Regress).
 Batch made_up_batch(const Model& model, std::int64_t samples, const at::TensorOptions& options,
                     bool real_targets = false);
+/// The same with targets as the experiment's loss compares with.
+Batch made_up_batch(const Experiment& experiment, std::int64_t samples,
+                    const at::TensorOptions& options);
 
 /// Uninitialised tensors with the shapes and formats of what a layer computes with: its parameters,
 /// or their copies in mixed precision, and its buffers.

@@ -79,10 +79,8 @@ Boundary measure_layer(Profile& profile, const Experiment& e, std::size_t i,
 
 void measure_all(Profile& profile, const Experiment& e, const ProfileSettings& settings) {
   const IntraOpThreads threads(e.pipeline.threads);
-  const Batch batch =
-      made_up_batch(*e.model, profile.samples,
-                    at::TensorOptions(e.train.precision.values).device(settings.device),
-                    e.loss->fits(Task::Regress));
+  const Batch batch = made_up_batch(
+      e, profile.samples, at::TensorOptions(e.train.precision.values).device(settings.device));
   Boundary boundary;
   for (const at::Tensor& x : batch.x) {
     boundary.tensors.push_back(laid_out(x, e.layout.channels_last.value_or(false)));

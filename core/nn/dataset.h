@@ -32,7 +32,8 @@ struct DatasetRequest {
   std::int64_t model_vocabulary = 0;
   std::vector<NamedInput> model_inputs;  ///< as Model::named_inputs()
   Task model_task = Task::Classify;
-  bool real_targets = false;  ///< the loss compares with real numbers: Task::Regress, if possible
+  /// What the loss compares with, where the data set can give it: Loss::compares_with().
+  Task targets = Task::Classify;
 };
 
 /// Facts on a data set's samples before it is opened. Empty and 0: not known.
@@ -45,7 +46,8 @@ struct SampleForm {
 /// The inputs and targets of n samples. `x` has one tensor or more, [n, …] each: float32 (float64
 /// where the file has it) or int64 tokens; inputs beside the first may be any integers, or bool.
 /// `y` is int64, [n] or, with a target per token, [n, T]; positions without a target hold
-/// kNoTarget. Of Task::Regress, y is floating, [n, classes()].
+/// kNoTarget. Of Task::Regress, y is floating, [n, classes()]; of Task::Label it is uint8, [n] or
+/// [n, …].
 struct Batch {
   Tensors x;
   at::Tensor y;
@@ -63,11 +65,12 @@ class Dataset {
   /// The form of the samples, from the options alone or from a file of the user's that has the
   /// numbers; nothing if that file cannot be read, which open() reports. The options of a model
   /// that an experiment leaves out take their values from it. May be called before open().
-  virtual SampleForm form(bool /*real_targets*/) const { return {}; }
+  virtual SampleForm form(Task /*targets*/) const { return {}; }
   virtual std::int64_t size(Split split) const = 0;
   /// Shape of the first input of a sample; {greatest number of tokens in a sample} for texts.
   virtual std::vector<std::int64_t> sample_shape() const = 0;
-  /// Targets lie in [0, classes). Of Task::Regress: the number of targets of a sample.
+  /// Targets lie in [0, classes). Of Task::Regress and Label: the number of targets of a
+  /// sample, or of channels of its map.
   virtual std::int64_t classes() const = 0;
   /// If positive, inputs are int64 tokens in [0, vocabulary).
   virtual std::int64_t vocabulary() const { return 0; }

@@ -12,13 +12,17 @@
 namespace pipewright {
 namespace {
 
-/// Rows of scores [rows, classes] and their targets [rows], of texts without ignored ones.
+/// Rows of scores [rows, classes] and their targets [rows], of texts without ignored ones. A logit
+/// is a row of two classes, which has the scores 0 and logit.
 struct Rows {
   Rows(const at::Tensor& output, const at::Tensor& target) {
-    if (output.dim() == 4 && output.size(1) == 1) {
+    const bool labels = output.sizes() == target.sizes();
+    if (labels || (output.size(1) == 1 && target.dim() == 1)) {
       const at::Tensor logits = output.flatten();
       scores = at::stack({at::zeros_like(logits), logits}, 1);
-      targets = target.view({-1, 1}).expand({-1, output[0].numel()}).flatten();
+      targets = (labels ? target : target.view({-1, 1}).expand({-1, output[0].numel()}))
+                    .flatten()
+                    .to(at::kLong);
       return;
     }
     scores = output.flatten(0, target.dim() - 1);
@@ -57,6 +61,7 @@ class Accuracy final : public Metric {
 class Top5 final : public Metric {
  public:
   explicit Top5(Options&) {}
+  bool fits(Task task) const override { return task != Task::Regress && task != Task::Label; }
   at::Tensor sums(const at::Tensor& output, const at::Tensor& target) const override {
     const Rows rows(output, target);
     const std::int64_t few = std::min<std::int64_t>(5, rows.scores.size(1));
@@ -112,10 +117,13 @@ class MeanAbsolute final : public Metric {
   double value(std::span<const double> sums) const override { return share(sums); }
 };
 
-PIPEWRIGHT_METRIC(accuracy, Accuracy, "Fraction of targets whose output is the largest.")
+PIPEWRIGHT_METRIC(
+    accuracy, Accuracy,
+    "Fraction of targets whose output is the largest; with one logit for each, whose logit has "
+    "the right sign.")
 PIPEWRIGHT_METRIC(top5, Top5, "Fraction of targets whose output is among the five largest.")
 PIPEWRIGHT_METRIC(matthews, Matthews,
-                  "Matthews correlation coefficient of two classes, from -1 to 1.")
+                  "Matthews correlation coefficient of two classes, or of labels, from -1 to 1.")
 PIPEWRIGHT_METRIC(mae, MeanAbsolute, "Mean absolute error of real-valued targets.")
 PIPEWRIGHT_METRIC(perplexity, Perplexity,
                   "Perplexity: e to the mean negative log-likelihood of the targets.")

@@ -27,9 +27,9 @@ class Metric {
   /// Number of sums.
   virtual std::size_t size() const { return 2; }
   /// Returns this batch's contribution to the sums: float64 [size()], on the inputs' device.
-  /// Shapes: output [n, classes] with target [n], or [n, T, classes] with [n, T]. In a map [n, 1,
-  /// h, w] with target [n] each pixel counts as one sample of two classes with the scores 0 and
-  /// logit. Targets of Task::Regress are real numbers [n, k]; no class is right there.
+  /// Shapes: output [n, classes] with target [n], or [n, T, classes] with [n, T]. In outputs
+  /// [n, 1, …] with target [n], and in those of the target's shape, each number is the logit of a
+  /// row of two classes. Targets of Task::Regress are real numbers [n, k]; no class is right there.
   virtual at::Tensor sums(const at::Tensor& output, const at::Tensor& target) const = 0;
   /// Computes the metric from the sums over all samples; NaN if it is undefined, as without
   /// samples.

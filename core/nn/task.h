@@ -13,6 +13,8 @@ enum class Task : std::uint8_t {
               ///< Continue
   Regress,  ///< x [n, …] → outputs [n, k], targets [n, k]: real numbers. Of data sets and losses;
             ///< models are those of Classify
+  Label,  ///< x [n, …] → logits [n, …], targets of the same shape: each label holds, 1, or not, 0.
+          ///< As Regress of data sets and losses
   Minimize,  ///< x [n, …] → outputs [n, 1]: each is the loss of its sample; without targets
 };
 

@@ -19,7 +19,7 @@ void WholeGradient::begins(const Observer::Backward& about_to_run) {
   }
   open.stages[as_size(stage)] = &about_to_run.stage;
   open.weights[as_size(stage)] = about_to_run.stage.weights().latest().clone();
-  if (stage == stages_ - 1) open.targets = about_to_run.target();
+  if (stage == stages_ - 1) open.targets = about_to_run.targets();
   if (stage > 0) return;
   open.inputs = StageProbeAccess(about_to_run.stage).inputs_of(about_to_run.id);
   open.pass = about_to_run.pass;

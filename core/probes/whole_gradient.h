@@ -30,8 +30,8 @@ class WholeGradient {
     std::vector<at::Tensor> weights;  ///< [stage] newest at its backward
     std::vector<Gradients> added;     ///< [stage] divided by the micro-batch's weight
     int ended = 0;
-    Tensors inputs;      ///< of the model
-    at::Tensor targets;  ///< of the loss
+    Tensors inputs;       ///< of the model
+    PassTargets targets;  ///< of the loss
     Pass pass;
   };
   Gradients at_newest_weights(const Open& open) const;

@@ -65,8 +65,13 @@ class Batches {
   /// Targets of that micro-batch, on `device`. Throws Error{Data}.
   virtual at::Tensor targets(int minibatch, const Share& share, at::Device device) = 0;
   /// Targets of the whole sequences of which that micro-batch has a part; undefined if it has all.
-  at::Tensor whole_targets(int minibatch, Share share, at::Device device) {
-    if (share.slices == 1) return {};
+  /// With `of_minibatch` those of all samples of the mini-batch.
+  at::Tensor whole_targets(int minibatch, Share share, at::Device device, bool of_minibatch) {
+    if (share.slices == 1 && !of_minibatch) return {};
+    if (of_minibatch) {
+      share.first_sample = 0;
+      share.samples = share.all_samples;
+    }
     share.slice = 0;
     share.slices = 1;
     return targets(minibatch, share, device);

@@ -286,7 +286,7 @@ class Interpreter {
     }
     if (program_.schedule.shape.training)
       return record(instruction, final_loss(action, share, stage), worker);
-    const at::Tensor wanted = targets(action, share, stage);
+    const at::Tensor wanted = request_.batches.targets(action.minibatch, share, stage.device());
     record(instruction, stage.loss_of(outputs, wanted), worker, metric_sums(outputs[0], wanted));
   }
 
@@ -298,14 +298,15 @@ class Interpreter {
     if (action.stage == program_.schedule.shape.stages - 1) final_loss(action, share, stage);
   }
 
-  at::Tensor targets(const Action& action, const Share& share, const Stage& stage) const {
-    return request_.batches.targets(action.minibatch, share, stage.device());
+  /// Those of a pass in training.
+  PassTargets targets(const Action& action, const Share& share, const Stage& stage) const {
+    return {request_.batches.targets(action.minibatch, share, stage.device()),
+            request_.batches.whole_targets(action.minibatch, share, stage.device(),
+                                           stage.loss_is_over_minibatch())};
   }
 
   at::Tensor final_loss(const Action& action, const Share& share, Stage& stage) const {
-    return stage.final_loss(
-        passes_.id(action), targets(action, share, stage),
-        request_.batches.whole_targets(action.minibatch, share, stage.device()));
+    return stage.final_loss(passes_.id(action), targets(action, share, stage));
   }
 
   std::optional<LateValue> metric_sums(const at::Tensor& output, const at::Tensor& target) const {
@@ -357,13 +358,12 @@ class Interpreter {
                      const Stage::BackwardRequest& request) {
     const Action& action = instruction.action;
     const Share share = passes_.share(action);
-    const auto target = [&] { return targets(action, share, stage); };
     request_.observer->backward({.instruction = instruction,
                                  .stage = stage,
                                  .id = passes_.id(action),
                                  .request = request,
                                  .pass = passes_.pass(action, share),
-                                 .target = target});
+                                 .targets = [&] { return targets(action, share, stage); }});
   }
 
   /// Updates a stage. Where a gradient rule is over the whole model, it only publishes the squared

@@ -25,8 +25,8 @@ class Observer {
     Stage& stage;
     int id = 0;  ///< under which the stage keeps the forward
     const Stage::BackwardRequest& request;
-    Pass pass;                           ///< the forward's
-    std::function<at::Tensor()> target;  ///< on the last stage
+    Pass pass;                             ///< the forward's
+    std::function<PassTargets()> targets;  ///< on the last stage
   };
   virtual void backward(const Backward& about_to_run) = 0;
   /// How much a micro-batch counts in the gradient of its mini-batch: it adds `factor` times the

@@ -200,11 +200,10 @@ void Stage::recompute(int id, const Pass& pass) {
   compute(slot, again);
 }
 
-at::Tensor Stage::final_loss(int id, const at::Tensor& target, const at::Tensor& whole) {
+at::Tensor Stage::final_loss(int id, const PassTargets& targets) {
   KeptForward& slot = kept_.forward(id);
   const at::AutoGradMode record(slot.keep == Keep::Graph);
-  const at::Tensor loss = whole.defined() ? parts_.loss->of_slice(slot.outputs[0], target, whole)
-                                          : (*parts_.loss)(slot.outputs[0], target);
+  const at::Tensor loss = parts_.loss->of_pass(slot.outputs[0], targets);
   if (slot.keep == Keep::Graph)
     slot.loss = loss;
   else
@@ -217,13 +216,13 @@ at::Tensor Stage::loss_of(const Tensors& outputs, const at::Tensor& target) cons
   return (*parts_.loss)(outputs[0], target);
 }
 
-at::Tensor Stage::head(int id, const at::Tensor& target, const Pass& pass, double factor,
+at::Tensor Stage::head(int id, const PassTargets& targets, const Pass& pass, double factor,
                        bool output_gradient) {
   const at::AutoGradMode record(true);
   KeptForward& slot = kept_.forward(id);
   const at::Tensor output = slot.outputs[0].detach().set_requires_grad(output_gradient);
-  const at::Tensor loss =
-      (*parts_.loss)(gradients_.widened(run(layers_.back(), {output}, pass, true)[0]), target);
+  const at::Tensor loss = parts_.loss->of_pass(
+      gradients_.widened(run(layers_.back(), {output}, pass, true)[0]), targets);
   const auto leaves = weights_.leaves().subspan(main_parameters_);
   std::vector<at::Tensor> wanted(leaves.begin(), leaves.end());
   if (output_gradient) wanted.push_back(output);

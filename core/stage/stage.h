@@ -132,15 +132,17 @@ class Stage {
   /// Computes the loss of a kept forward on the last stage. Returns a scalar on the stage's device,
   /// without graph, as all losses here. After recompute() it must be called again, because
   /// backwards start from the loss.
-  /// With slices, `whole` are the targets of the whole sequences, and the loss is the slice's part
-  /// of theirs.
-  at::Tensor final_loss(int id, const at::Tensor& target, const at::Tensor& whole = {});
+  at::Tensor final_loss(int id, const PassTargets& targets);
+  /// Whether its loss wants PassTargets::whole of the whole mini-batch.
+  bool loss_is_over_minibatch() const {
+    return parts_.loss != nullptr && parts_.loss->over_minibatch();
+  }
   /// Computes the loss of outputs without recording a graph.
   at::Tensor loss_of(const Tensors& outputs, const at::Tensor& target) const;
   /// Runs forward, loss and backward of the auxiliary head on the detached output of a kept
   /// forward. Adds factor × the gradients of the head's weights. With `output_gradient` it keeps
   /// the gradient of the stage's output for the backwards of this loss. Returns the loss.
-  at::Tensor head(int id, const at::Tensor& target, const Pass& pass, double factor,
+  at::Tensor head(int id, const PassTargets& targets, const Pass& pass, double factor,
                   bool output_gradient);
 
   /// Returns, with `input_gradient`, a gradient for each input, undefined for integers and

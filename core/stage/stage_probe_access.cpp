@@ -19,7 +19,7 @@ void StageProbeAccess::record_gradients(std::vector<at::Tensor>* into) {
 std::vector<at::Tensor> StageProbeAccess::gradients_with(const With& with, const WeightKey& now,
                                                          int id, BackwardRequest request,
                                                          const Pass& pass,
-                                                         const at::Tensor& target) {
+                                                         const PassTargets& targets) {
   const KeptForward& slot = stage_.kept_.forward(id);
   const StageParts& parts = stage_.parts_;
   const WeightGradients& sums = stage_.gradients_;
@@ -34,7 +34,8 @@ std::vector<at::Tensor> StageProbeAccess::gradients_with(const With& with, const
   {
     const at::AutoGradMode record(true);
     beside.outputs = stage_.run_layers(beside.inputs, again, /*adds=*/false);
-    if (request.own_loss && parts.last) beside.loss = (*parts.loss)(beside.outputs[0], target);
+    if (request.own_loss && parts.last)
+      beside.loss = parts.loss->of_pass(beside.outputs[0], targets);
     const BackwardRoots roots = stage_.kept_.roots_of(beside, request);
     std::vector<at::Tensor> found;
     if (!roots.outputs.empty())
@@ -81,8 +82,8 @@ Tensors StageProbeAccess::outputs_with(std::span<const at::Tensor> leaves, Tenso
   return inputs;
 }
 
-at::Tensor StageProbeAccess::loss_of(const Tensors& outputs, const at::Tensor& target) const {
-  return (*stage_.parts_.loss)(outputs[0], target);
+at::Tensor StageProbeAccess::loss_of(const Tensors& outputs, const PassTargets& targets) const {
+  return stage_.parts_.loss->of_pass(outputs[0], targets);
 }
 
 NamedTensors StageProbeAccess::state() const {

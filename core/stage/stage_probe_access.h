@@ -29,10 +29,10 @@ class StageProbeAccess {
   /// The gradients that a kept forward and the backward `request` would add if both had the weights
   /// `with`: one tensor per layout entry, undefined where there is none, in the wide format. Runs
   /// both beside the training, whose buffers, gradients and graphs stay as they are, and installs
-  /// the weights `now` again. `pass` must be the forward's; `target` is needed on the last stage.
+  /// the weights `now` again. `pass` must be the forward's; `targets` are needed on the last stage.
   std::vector<at::Tensor> gradients_with(const With& with, const WeightKey& now, int id,
                                          BackwardRequest request, const Pass& pass,
-                                         const at::Tensor& target);
+                                         const PassTargets& targets);
 
   /// The inputs of a kept forward, without graph.
   Tensors inputs_of(int id) const;
@@ -43,7 +43,7 @@ class StageProbeAccess {
   /// stages stay behind the outputs.
   Tensors outputs_with(std::span<const at::Tensor> leaves, Tensors inputs, const Pass& pass) const;
   /// The loss of the last stage's outputs, with a graph where the caller records one.
-  at::Tensor loss_of(const Tensors& outputs, const at::Tensor& target) const;
+  at::Tensor loss_of(const Tensors& outputs, const PassTargets& targets) const;
 
   /// Copies on the host of what the stage holds now: parameters (the newest version) and buffers by
   /// full name, and what the optimizer divides steps by, under the names of the parameters (nothing

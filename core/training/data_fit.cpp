@@ -2,6 +2,7 @@
 #include "core/training/data_fit.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <initializer_list>
 #include <numeric>
@@ -9,6 +10,9 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
+#include "core/measuring/boundaries.h"
+#include "core/measuring/made_up_batch.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {
@@ -35,9 +39,16 @@ std::int64_t elements(const std::vector<std::int64_t>& shape) {
               e.where(given.empty() ? "model" : given.front()));
 }
 
+/// Whether targets of that task are compared with the outputs of a model of Task::Classify as they
+/// are.
+bool of_outputs(Task task) {
+  return task == Task::Regress || task == Task::Label;
+}
+
 std::string task_text(Task task, bool tokens) {
   switch (task) {
     case Task::Regress: return "real numbers for a sample";
+    case Task::Label: return "labels of a sample";
     case Task::Classify: return tokens ? "a class for a text" : "a class for a sample";
     case Task::Continue: return "the next token at every place";
     case Task::Translate: return "a translation";
@@ -53,7 +64,7 @@ constexpr const char* kTokensOfData = " (int64 inputs are tokens; store numbers 
 void check_task(const Experiment& e, const Dataset& dataset) {
   const Model& model = *e.model;
   const bool given = dataset.vocabulary() > 0, wanted = model.vocabulary() > 0;
-  const Task task = dataset.task() == Task::Regress ? Task::Classify : dataset.task();
+  const Task task = of_outputs(dataset.task()) ? Task::Classify : dataset.task();
   if (given != wanted || task != model.task())
     throw Error(ErrorKind::Experiment,
                 concat("the model makes ", task_text(model.task(), wanted), ", the data set wants ",
@@ -75,8 +86,15 @@ void check_inputs(const Experiment& e, const Dataset& dataset) {
 }
 
 void check_loss(const Experiment& e, const Dataset& dataset) {
-  const bool real = dataset.task() == Task::Regress;
-  const Task task = real ? Task::Regress : e.model->task();
+  const Task task = of_outputs(dataset.task()) ? dataset.task() : e.model->task();
+  if (e.loss->compares_with() == Task::Label &&
+      (!e.loss->fits(task) || (task == Task::Classify && dataset.classes() > 2)))
+    throw Error(
+        ErrorKind::Experiment,
+        concat("the loss binary_cross_entropy compares with labels of 0 and 1, this data "
+               "set has ",
+               counted(dataset.classes(), "class"), "; expected loss: {name: cross_entropy}"),
+        e.where("loss"));
   if (e.loss->fits(task)) return;
   if (e.loss->fits(Task::Regress))
     throw Error(ErrorKind::Experiment,
@@ -130,17 +148,21 @@ void check_sliced_tokens(const Experiment& e, const Dataset& dataset) {
 
 /// Refuses metrics of another task; accuracy, which is always first, only where it is asked for.
 void check_metrics_of_task(const Experiment& e, const Dataset& dataset) {
-  const bool real = dataset.task() == Task::Regress;
+  const bool real = dataset.task() == Task::Regress,
+             labels = e.loss->compares_with() == Task::Label;
+  const Task task = labels ? Task::Label : dataset.task();
   const Value* const given = e.given.find("metrics");
   for (std::size_t i = 0; i < e.metrics.size(); ++i) {
     const std::string& name = e.metric_names[i];
     const bool asked = given != nullptr && std::ranges::count(given->items, Value::of(name)) > 0;
-    if (!e.metrics[i] || !asked || e.metrics[i]->fits(dataset.task())) continue;
+    if (!e.metrics[i] || !asked || e.metrics[i]->fits(task)) continue;
     throw Error(ErrorKind::Experiment,
                 concat("the metric ", name, " rates ",
                        real ? "classes, the targets of this data set are real numbers; expected mae"
-                            : "real numbers, the targets of this data set are classes; expected "
-                              "another metric"),
+                       : labels && e.metrics[i]->fits(Task::Classify)
+                           ? "classes, the loss is one of labels; expected accuracy or matthews"
+                           : "real numbers, the targets of this data set are classes; expected "
+                             "another metric"),
                 e.where("metrics"));
   }
 }
@@ -154,9 +176,28 @@ void check_metrics(const Experiment& e, const Dataset& dataset) {
                 e.where("metrics"));
 }
 
-}  // namespace
+/// Checks that the model's output has the shape that the loss needs, without memory.
+void check_output(const Experiment& e, const Dataset& dataset) {
+  constexpr std::array<std::int64_t, 2> kSamples{0, 0};
+  const auto meta = at::TensorOptions(e.train.precision.values).device(at::kMeta);
+  Batch batch = made_up_batch(*e.model, kSamples.size(), meta, dataset.task() == Task::Regress);
+  if (dataset.task() == Task::Label)
+    batch.y = dataset.batch(Split::Train, kSamples, nullptr).y.to(at::kMeta);
+  Tensors outputs;
+  try {
+    outputs = outputs_on_meta(e, batch.x);
+  } catch (const c10::Error&) {  // a layer needs values
+    return;
+  }
+  try {
+    (*e.loss)(outputs[0], batch.y);
+  } catch (const Error& error) {
+    throw Error(error.kind(), error.message(), e.where("loss"));
+  } catch (const c10::Error&) {  // the loss has an operator that needs values, as l1 has
+  }
+}
 
-void check_fit(const Experiment& e, const Dataset& dataset) {
+void check_samples(const Experiment& e, const Dataset& dataset) {
   const Model& model = *e.model;
   check_inputs(e, dataset);
   check_task(e, dataset);
@@ -174,11 +215,18 @@ void check_fit(const Experiment& e, const Dataset& dataset) {
                  concat("the model takes samples of ", shape_text(wanted), ", the data set has ",
                         shape_text(given)),
                  "change the model's input options (pipewright describe model …)");
-  if (dataset.classes() > model.classes())
+  if (e.loss->compares_with() != Task::Label && dataset.classes() > model.classes())
     refuse_model(e, {"classes", "widths"},
                  concat("the data set has ", counted(dataset.classes(), "class"),
                         ", the model only ", counted(model.classes(), "output")),
                  concat("expected at least ", dataset.classes(), " outputs"));
+}
+
+}  // namespace
+
+void check_fit(const Experiment& e, const Dataset& dataset) {
+  check_samples(e, dataset);
+  check_output(e, dataset);
 }
 
 }  // namespace pipewright

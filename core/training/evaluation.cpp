@@ -13,6 +13,21 @@
 namespace pipewright {
 namespace {
 
+/// A loss over tokens as a metric: its mean over all targets of the evaluation, whatever the
+/// mini-batches.
+class MeanOverTargets final : public Metric {
+ public:
+  explicit MeanOverTargets(const Loss& loss) : loss_(loss) {}
+  at::Tensor sums(const at::Tensor& output, const at::Tensor& target) const override {
+    const at::Tensor targets = target.ne(kNoTarget).sum().to(at::kDouble);
+    return at::stack({loss_(output, target).to(at::kDouble) * targets, targets});
+  }
+  double value(std::span<const double> sums) const override { return sums[0] / sums[1]; }
+
+ private:
+  const Loss& loss_;
+};
+
 /// Test samples sorted by length, so that little padding is needed.
 std::vector<std::int64_t> by_length(const Plan& plan) {
   const Dataset& dataset = *plan.dataset;
@@ -44,10 +59,14 @@ void evaluate(const Plan& plan, const std::vector<std::unique_ptr<Stage>>& stage
   evaluation.minibatches_per_epoch = loader.minibatches();
   for (const auto& metric : e.metrics)
     if (metric) evaluation.metrics.push_back(metric.get());
+  const MeanOverTargets over_targets(*e.loss);
+  if (e.loss->over_minibatch()) evaluation.metrics.push_back(&over_targets);
   const RunResult result = execute(plan.evaluation, stages, evaluation);
   std::vector<double> losses;
   for (const std::vector<double>& of_minibatch : result.losses) losses.push_back(of_minibatch[0]);
-  row.test_loss = mean_loss(losses, {plan.test, e.loader.batch_size, false});
+  row.test_loss = e.loss->over_minibatch()
+                      ? result.metrics.back()
+                      : mean_loss(losses, {plan.test, e.loader.batch_size, false});
   row.test_accuracy = result.metrics.front();
   row.metrics.clear();
   auto measured = result.metrics.begin() + 1;

@@ -166,7 +166,7 @@ std::shared_ptr<const Dataset> open_data(const Experiment& experiment) {
                  .model_vocabulary = model.vocabulary(),
                  .model_inputs = model.named_inputs(),
                  .model_task = model.task(),
-                 .real_targets = experiment.loss->fits(Task::Regress)});
+                 .targets = experiment.loss->compares_with()});
   return dataset;
 }
 

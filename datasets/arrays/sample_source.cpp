@@ -129,7 +129,9 @@ SampleSource::SampleSource(Options& options)
           "(x_train and so on in .npz), or x and y, to be split; .npy has x; .csv has a row for "
           "each sample. x: [samples, ...] floating or small integers, or [samples, tokens] int64; "
           "y: [samples] integers from 0, or one for each token, -100 for none; real numbers "
-          "[samples] or [samples, targets] with the losses mse and l1. A model of several inputs "
+          "[samples] or [samples, targets] with the losses mse and l1; 0 or 1 for each label, "
+          "[samples], [samples, labels] or as the model's output, with binary_cross_entropy. A "
+          "model of several inputs "
           "takes them by its own names in place of x, from .safetensors or .npz.")),
       targets_(options.path("target_file", "", "Where file is a .npy file: that of y.")),
       test_file_(options.path(
@@ -143,7 +145,7 @@ SampleSource::SampleSource(Options& options)
                             "or of numbers from 1; []: all but the target."),
                read_columns(options, "target",
                             "Of .csv files: the column of y, or a list of several for the losses "
-                            "mse and l1; []: the last one.")},
+                            "mse, l1 and binary_cross_entropy; []: the last one.")},
       separator_(read_separator(options)),
       at_file_(options.where("file").text()) {
   check(options);

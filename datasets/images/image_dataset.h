@@ -25,7 +25,7 @@ class ImageDataset : public Dataset {
   std::int64_t size(Split split) const final { return images(split).size(); }
   std::vector<std::int64_t> sample_shape() const final { return look_.shape_for(false); }
   std::int64_t classes() const final { return look_.classes; }
-  SampleForm form(bool /*real_targets*/) const override {
+  SampleForm form(Task /*targets*/) const override {
     return {.shape = sample_shape(), .classes = look_.classes};
   }
 

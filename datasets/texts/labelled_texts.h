@@ -29,7 +29,7 @@ class LabelledTextDataset : public Dataset {
   std::vector<std::int64_t> sample_shape() const final { return {look_.tokens}; }
   std::int64_t classes() const final { return look_.classes; }
   std::int64_t vocabulary() const final { return look_.vocabulary; }
-  SampleForm form(bool /*real_targets*/) const final {
+  SampleForm form(Task /*targets*/) const final {
     return {.shape = sample_shape(), .classes = look_.classes, .vocabulary = look_.vocabulary};
   }
   std::int64_t length(Split split, std::int64_t index) const final;

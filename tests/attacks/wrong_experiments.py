@@ -41,10 +41,10 @@ NUMBERS = (
 ).split()
 FLAGS = "loader.shuffle loader.drop_last loader.reshuffle pipeline.cut.each optimizer.nesterov output.steps output.trace output.tensorboard".split()
 CHOICES = (
-    "pipeline.execution pipeline.recompute pipeline.offload pipeline.batch_norm train.precision train.gradient train.drain "
+    "loss.average pipeline.execution pipeline.recompute pipeline.offload pipeline.batch_norm train.precision train.gradient train.drain "
     "train.checkpoint.unit lr_schedule.name lr_schedule.per model.weights_format model.activation"
 ).split()
-LISTS = "pipeline.placement model.widths lr_schedule.milestones".split()
+LISTS = "optimizer.no_decay pipeline.placement model.widths lr_schedule.milestones".split()
 SECTIONS = (
     "dataset loader model loss translation pipeline scheme optimizer lr_schedule train output pipeline.compression "
     "perturb"

@@ -222,6 +222,11 @@ Experiment make(const std::string& scheme, int number) {
   e.learning_rate = learning_rate_options(e.minibatches(), random);
   // Whether label smoothing reaches auxiliary losses is not defined, so it does not meet them.
   e.label_smoothing = e.has_heads() ? 0 : random.one_of<double>({0, 0, 0.1});
+  if (number % 4 == 3)
+    e.loss = "binary_cross_entropy";
+  else if (number % 4 == 1)
+    e.average = "tokens";
+  e.optimizer.biases_decay = number % 3 != 1 || e.scheme.adamw_decay_in_prediction;
   e.data_seed = seed + static_cast<std::uint64_t>(number);
   e.name = scheme + "_" + words(e, number);
   return e;
@@ -260,6 +265,7 @@ Data draw(const Experiment& experiment, int samples, std::uint64_t seed) {
 /// too. With ε = 0.01 a step enlarges what rounding leaves in a basis, or along that eigenvector, a
 /// hundredfold at most, as kAgreement allows.
 void make_bases_unique(Experiment& e) {
+  e.loss = "cross_entropy";
   e.activation = Activation::Tanh;
   e.widths.assign(e.widths.size(), 4);
   const int minibatches = std::max(12, e.minibatches());  // the bases are renewed in the tenth step
@@ -284,6 +290,7 @@ std::vector<Experiment> cases_of_optimizer(const std::string& optimizer) {
     e.optimizer = later_optimizer(optimizer, random);
     e.scheme.velocity = "buffer";
     e.scheme.adamw_decay_in_prediction = e.scheme.name == "pipeoptim";
+    e.optimizer.biases_decay = number % 2 == 1 || e.scheme.adamw_decay_in_prediction;
     if (optimizer == "soap") make_bases_unique(e);
     e.name = optimizer + "_" + scheme + "_stages" + std::to_string(e.stages());
     experiments.push_back(e);

@@ -46,6 +46,7 @@ struct OptimizerOptions {
   double dampening = 0;
   bool nesterov = false;
   double weight_decay = 0;
+  bool biases_decay = true;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double beta3 = 0.99;  // adan
@@ -87,8 +88,10 @@ struct Experiment {
   std::string name = "oracle";
   std::vector<int> widths;  // of the MLP: input, hidden, …, classes
   Activation activation = Activation::Tanh;
-  std::vector<int> balance;  // layers per stage
-  double label_smoothing = 0;
+  std::vector<int> balance;            // layers per stage
+  std::string loss = "cross_entropy";  // cross_entropy | binary_cross_entropy
+  std::string average = "samples";  // cross_entropy: samples | tokens; each sample has one target
+  double label_smoothing = 0;       // cross_entropy
   int train_samples = 0;
   int batch_size = 1;
   bool drop_last = true;

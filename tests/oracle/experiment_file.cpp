@@ -94,6 +94,7 @@ std::string optimizer(const OptimizerOptions& options) {
     text += ", betas: [" + number(options.beta1) + ", " + number(options.beta2) +
             "], eps: " + number(options.eps);
   }
+  if (!options.biases_decay) text += ", no_decay: [biases]";
   if (options.momentum_by_delay != 0)
     text += ", momentum_by_delay: " + number(options.momentum_by_delay);
   return text + "}";
@@ -143,7 +144,11 @@ std::string experiment_file(const Experiment& e) {
        << "model: {name: mlp, widths: " << list(e.widths)
        << ", activation: " << activation(e.activation)
        << ", head: linear, weights: init.safetensors}\n"
-       << "loss: {name: cross_entropy, label_smoothing: " << number(e.label_smoothing) << "}\n"
+       << "loss: {name: " << e.loss
+       << (e.loss == "cross_entropy"
+               ? ", average: " + e.average + ", label_smoothing: " + number(e.label_smoothing)
+               : std::string())
+       << "}\n"
        << "pipeline: {stages: " << e.stages() << ", microbatches: " << e.microbatches
        << ", microbatch_sizes: " << e.microbatch_sizes << ", replicas: " << e.replicas
        << ", balance: " << list(e.balance) << ", execution: " << e.execution << "}\n"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loss.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace oracle {
@@ -22,6 +23,19 @@ Loss cross_entropy(const Matrix& logits, std::span<const int> labels, double smo
       loss.gradient(row, c) = share * (std::exp(log_p) - target);
     }
   }
+  return loss;
+}
+
+Loss binary_cross_entropy(const Matrix& logits, std::span<const int> labels, Eigen::Index samples) {
+  const double share = 1.0 / static_cast<double>(samples * logits.cols());
+  Loss loss;
+  loss.gradient.resize(logits.rows(), logits.cols());
+  for (Eigen::Index row = 0; row < logits.rows(); ++row)
+    for (Eigen::Index c = 0; c < logits.cols(); ++c) {
+      const double z = logits(row, c), y = c == labels[static_cast<std::size_t>(row)] ? 1.0 : 0.0;
+      loss.value += share * (std::max(z, 0.0) + std::log1p(std::exp(-std::abs(z))) - y * z);
+      loss.gradient(row, c) = share * (1.0 / (1.0 + std::exp(-z)) - y);
+    }
   return loss;
 }
 

@@ -100,5 +100,13 @@ TEST(CrossEntropy, OfMicroBatchesAddsUpToThatOfTheMiniBatch) {
   EXPECT_TRUE(whole.gradient.bottomRows(1).isApprox(tail.gradient, tolerance::kFewOperations));
 }
 
+TEST(BinaryCrossEntropy, OfLogitsOfZeroIsTheLogarithmOfTwoAndPullsEachLabelItsWay) {
+  const std::vector<int> labels{1};
+  const Loss loss = binary_cross_entropy(Matrix::Zero(1, 2), labels, 1);
+  EXPECT_DOUBLE_EQ(loss.value, std::log(2.0));
+  EXPECT_DOUBLE_EQ(loss.gradient(0, 0), 0.5 * 0.5);
+  EXPECT_DOUBLE_EQ(loss.gradient(0, 1), 0.5 * (0.5 - 1));
+}
+
 }  // namespace
 }  // namespace oracle

@@ -265,6 +265,20 @@ Tensors advance(const OptimizerOptions& options, const SchemeOptions& scheme, co
   return combine(factor, state.first, 0.0, state.first);
 }
 
+/// Every parameter steps by itself: a weight as where all decay, a bias as where none does.
+State step_without_decay_of_biases(OptimizerOptions options, const State& state,
+                                   const Tensors& gradient, double lr, int late) {
+  options.biases_decay = true;
+  State next = step(options, state, gradient, lr, late);
+  options.weight_decay = 0;
+  const State free = step(options, state, gradient, lr, late);
+  for (auto tensors :
+       {&State::weights, &State::first, &State::second, &State::last, &State::third, &State::moved})
+    for (std::size_t bias = 1; bias < (next.*tensors).size(); bias += 2)
+      (next.*tensors)[bias] = (free.*tensors)[bias];
+  return next;
+}
+
 }  // namespace
 
 State initial_state(Tensors weights) {
@@ -283,6 +297,8 @@ State initial_state(Tensors weights) {
 
 State step(const OptimizerOptions& options, const State& state, const Tensors& gradient, double lr,
            int late) {
+  if (!options.biases_decay)
+    return step_without_decay_of_biases(options, state, gradient, lr, late);
   State next = state;
   ++next.steps;
   const double coupled_decay = decays_weights(options) ? 0.0 : options.weight_decay;

@@ -29,6 +29,8 @@
 ///          that of the QR decomposition of LQ; Q_L m Q_Rᵀ stays. Of a bias: the same without
 ///          bases.
 ///
+/// With `biases_decay: false` λ is 0 for biases.
+///
 /// Prediction, Ŵ = W^(n) − η·(s·Δ), Δ from the state left by step n; Ŵ = W^(0) before the first
 /// step:
 ///   buffer       Δ = v^(n) (Nesterov too), or m̂/(√û + ε) with bias corrections of n steps;

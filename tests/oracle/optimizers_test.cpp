@@ -224,5 +224,13 @@ TEST(LearningRate, HasTheNamedCurves) {
   EXPECT_DOUBLE_EQ(at({.per = "step", .warmup_length = 4, .warmup_start = 0.5}, 4), 0.8);
 }
 
+TEST(WeightDecay, LeavesBiasesOutWhereAsked) {
+  const OptimizerOptions sgd{.name = "sgd", .weight_decay = 0.5, .biases_decay = false};
+  const State before = initial_state({Matrix::Constant(1, 1, 2), Matrix::Constant(1, 1, 2)});
+  const State after = step(sgd, before, zeros_like(before.weights), 0.1);
+  EXPECT_DOUBLE_EQ(after.weights[0](0, 0), 2 - 0.1 * 0.5 * 2);
+  EXPECT_DOUBLE_EQ(after.weights[1](0, 0), 2);
+}
+
 }  // namespace
 }  // namespace oracle

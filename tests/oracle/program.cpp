@@ -25,16 +25,26 @@ std::vector<double> values(const Matrix& matrix) {
   return {matrix.data(), matrix.data() + matrix.size()};
 }
 
-void append(std::vector<NamedTensor>& tensors, const std::string& prefix, const Data& data) {
+/// `labels`: so many for a sample, of which that with its number is 1; 0: its number.
+void append(std::vector<NamedTensor>& tensors, const std::string& prefix, const Data& data,
+            int labels) {
   const auto rows = static_cast<std::int64_t>(data.y.size());
   tensors.push_back({prefix + ".x", {rows, data.x.cols()}, values(data.x)});
-  tensors.push_back({prefix + ".y", {rows}, {data.y.begin(), data.y.end()}, true});
+  if (labels == 0) {
+    tensors.push_back({prefix + ".y", {rows}, {data.y.begin(), data.y.end()}, true});
+    return;
+  }
+  std::vector<double> holds;
+  for (const int y : data.y)
+    for (int label = 0; label < labels; ++label) holds.push_back(label == y ? 1 : 0);
+  tensors.push_back({prefix + ".y", {rows, labels}, holds, true});
 }
 
 void write_inputs(const Experiment& experiment, const fs::path& folder) {
   std::vector<NamedTensor> data;
-  append(data, "train", training_data(experiment));
-  append(data, "test", test_data(experiment));
+  const int labels = experiment.loss == "cross_entropy" ? 0 : experiment.widths.back();
+  append(data, "train", training_data(experiment), labels);
+  append(data, "test", test_data(experiment), labels);
   write_safetensors(folder / "data.safetensors", data);
 
   std::vector<NamedTensor> weights;

@@ -162,6 +162,12 @@ class Training {
     return most;
   }
 
+  Loss loss_of(const Matrix& logits, std::span<const int> labels, int samples) const {
+    return experiment_.loss == "cross_entropy"
+               ? cross_entropy(logits, labels, experiment_.label_smoothing, samples)
+               : binary_cross_entropy(logits, labels, samples);
+  }
+
   /// Forward and all backwards of one micro-batch.
   void pass(int t, int j, const Part& part) {
     const std::span labels(data_.y.data() + part.first, at(part.rows));
@@ -173,7 +179,7 @@ class Training {
       x = traces.back().output;
     }
     const int last = experiment_.stages() - 1;
-    const Loss loss = cross_entropy(x, labels, experiment_.label_smoothing, part.samples);
+    const Loss loss = loss_of(x, labels, part.samples);
     result_.losses.back()[0] += loss.value;
     propagate(last, loss.gradient, traces, t, j);
     if (!experiment_.has_heads()) return;
@@ -188,7 +194,7 @@ class Training {
     const std::span parameters = std::span(weights).subspan(stage.main_tensors());
     const Layers linear{Activation::Identity};
     const Trace trace = forward(linear, parameters, h);
-    const Loss loss = cross_entropy(trace.output, labels, experiment_.label_smoothing, samples);
+    const Loss loss = loss_of(trace.output, labels, samples);
     result_.losses.back()[at(site + 1)] += loss.value;
     return backward(linear, parameters, trace, loss.gradient, 1.0,
                     std::span(stage.gradient).subspan(stage.main_tensors()));

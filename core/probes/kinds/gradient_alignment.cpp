@@ -37,7 +37,7 @@ class BesideAtStage : public StageProbe {
     seen_ = action.minibatch;
     Stage& stage = about_to_run.stage;
     Stage::BackwardRequest request = about_to_run.request;
-    const at::Tensor target = request.own_loss ? about_to_run.target() : at::Tensor();
+    const PassTargets targets = request.own_loss ? about_to_run.targets() : PassTargets();
     request.half_of.reset();
     request.scale = 1;  // that of a split backward is known only later
     running_.push_back(
@@ -45,7 +45,7 @@ class BesideAtStage : public StageProbe {
          .loss = action.loss,
          .gradients = StageProbeAccess(stage).gradients_with(
              weights_for(about_to_run.instruction, stage), about_to_run.instruction.weights.key,
-             about_to_run.id, std::move(request), about_to_run.pass, target)});
+             about_to_run.id, std::move(request), about_to_run.pass, targets)});
   }
 
   void ended(const Instruction& pass, Stage&, const Added& added, const Finding& found) override {

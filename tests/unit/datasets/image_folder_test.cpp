@@ -46,7 +46,7 @@ TEST_F(ImageFolder, DrawsItsTestImagesOnceEach) {
 }
 
 TEST_F(ImageFolder, KnowsItsClassesBeforeItIsOpened) {
-  const SampleForm form = made("split: 2")->form(false);
+  const SampleForm form = made("split: 2")->form(Task::Classify);
   EXPECT_EQ(form.classes, 3);
   EXPECT_EQ(form.shape, (std::vector<std::int64_t>{3, 8, 8}));
 }

@@ -147,7 +147,7 @@ TEST_F(TensorsDataset, TakesSmallIntegersAsNumbers) {
 }
 
 TEST_F(TensorsDataset, HasRealTargetsForALossThatComparesWithThem) {
-  request_ = {.real_targets = true};
+  request_ = {.targets = Task::Regress};
   tensors_["train.y"] = at::tensor({0.5, -1.0, 2.0, 3.5}, at::kDouble);
   tensors_["test.y"] = at::tensor({7, 8}, at::kLong);
   const auto data = opened();
@@ -157,7 +157,8 @@ TEST_F(TensorsDataset, HasRealTargetsForALossThatComparesWithThem) {
   EXPECT_EQ(batch.y.sizes(), (std::vector<std::int64_t>{2, 1}));
   EXPECT_EQ(values_of<double>(batch.y), (std::vector<double>{3.5, -1.0}));
   tensors_["train.y"] = at::zeros({4, 3});
-  EXPECT_TRUE(contains(refusal_with("test.y", at::zeros({2, 2})), "has 2 targets for a sample"));
+  EXPECT_TRUE(
+      contains(refusal_with("test.y", at::zeros({2, 2})), "has targets of shape [2] for a sample"));
   tensors_["test.y"] = at::zeros({2, 3});
   EXPECT_EQ(opened()->classes(), 3);
   at::Tensor infinite = at::zeros({4, 3});
@@ -166,16 +167,36 @@ TEST_F(TensorsDataset, HasRealTargetsForALossThatComparesWithThem) {
   EXPECT_TRUE(contains(refusal_with("train.y", at::zeros({3})), "must be [4] or [4, targets]"));
 }
 
+TEST_F(TensorsDataset, HasLabelsOfZeroAndOneForALossThatComparesWithThem) {
+  request_ = {.targets = Task::Label};
+  tensors_["train.y"] = at::tensor({0.0, 1.0, 1.0, 0.0}, at::kDouble);
+  tensors_["test.y"] = at::tensor({1, 0}, at::kLong);
+  EXPECT_EQ(opened()->task(), Task::Label);
+  EXPECT_EQ(opened()->classes(), 1);
+  const Batch batch = opened()->batch(Split::Train, std::vector<std::int64_t>{3, 1}, nullptr);
+  EXPECT_EQ(values_of<std::uint8_t>(batch.y), (std::vector<std::uint8_t>{0, 1}));
+  tensors_["train.y"] = at::ones({4, 3}, at::kBool);
+  EXPECT_TRUE(contains(refusal_with("test.y", at::zeros({2, 2})), "train.y has [3]"));
+  tensors_["test.y"] = at::zeros({2, 3});
+  EXPECT_EQ(opened()->classes(), 3);
+  at::Tensor wrong = at::zeros({4, 3});
+  wrong[2][1] = 0.5;
+  EXPECT_TRUE(contains(refusal_with("train.y", wrong),
+                       "record 2 (counted from 0) has the label 0.5; the loss "
+                       "binary_cross_entropy takes 0 and 1"));
+  EXPECT_TRUE(contains(refusal_with("train.y", at::zeros({3})), "must be [4], [4, labels]"));
+}
+
 TEST_F(TensorsDataset, SaysWhatItsSamplesAreBeforeItIsOpened) {
   opened();
   const auto data = dataset();
-  const SampleForm form = data->form(false);
+  const SampleForm form = data->form(Task::Classify);
   EXPECT_EQ(form.shape, (std::vector<std::int64_t>{2, 3}));
   EXPECT_EQ(form.classes, 7);
   EXPECT_EQ(form.vocabulary, 0);
-  EXPECT_EQ(data->form(true).classes, 1) << "a real number for each sample";
+  EXPECT_EQ(data->form(Task::Regress).classes, 1) << "a real number for each sample";
   std::filesystem::remove(folder_ / "data.safetensors");
-  EXPECT_EQ(data->form(false).classes, 0);
+  EXPECT_EQ(data->form(Task::Classify).classes, 0);
 }
 
 /// A file whose numbers take five terabytes, which no memory holds. On the disk, what was never
@@ -205,7 +226,7 @@ TEST_F(TensorsDataset, SaysWhatItsSamplesAreWithoutReadingTheirNumbers) {
   write_file(folder_ / "data.safetensors", bytes);
   std::filesystem::resize_file(folder_ / "data.safetensors",
                                8 + length + 40 + kTerabyte + 4 * kTerabyte);
-  const SampleForm form = dataset()->form(false);
+  const SampleForm form = dataset()->form(Task::Classify);
   EXPECT_EQ(form.shape, (std::vector<std::int64_t>{274877906944}));
   EXPECT_EQ(form.classes, 7) << "the largest label, and one";
   EXPECT_EQ(form.vocabulary, 0);
@@ -328,7 +349,7 @@ TEST_F(TensorsDataset, ReadsClassesAndRealNumbersFromText) {
   EXPECT_EQ(classes->classes(), 5);
   EXPECT_EQ(classes->sample_shape(), (std::vector<std::int64_t>{1}));
   const auto real = table("1,0\n2,1\n3,4\n");
-  real->open({.real_targets = true});
+  real->open({.targets = Task::Regress});
   EXPECT_EQ(real->task(), Task::Regress);
   EXPECT_TRUE(contains(error_of([&] { table("1,0\n2,1.5\n3,4\n")->open({}); }),
                        "record 1 (counted from 0) has the target 1.5, which is no class"));

@@ -58,7 +58,8 @@ TEST_F(RunningText, KnowsItsVocabularyBeforeItIsOpened) {
   for (int i = 0; i < 40; ++i) text += i == 28 ? "cd " : "ab ";  // "cd" is in the test half
   put(folder_ / "input.txt", text);
   const auto form = [&](const std::string& options) {
-    const SampleForm of = make_dataset("text", "{root: " + path("") + options + "}")->form(false);
+    const SampleForm of =
+        make_dataset("text", "{root: " + path("") + options + "}")->form(Task::Classify);
     EXPECT_EQ(of.classes, of.vocabulary) << options;
     return of.vocabulary;
   };
@@ -70,7 +71,8 @@ TEST_F(RunningText, KnowsItsVocabularyBeforeItIsOpened) {
   EXPECT_EQ(form(""), 6);  // unknown, space, a to d
   EXPECT_EQ(form(", test_share: 0.5"), 4);
   EXPECT_EQ(form(", tokenizer: bpe, bpe: " + path("none")), 0);
-  EXPECT_EQ(make_dataset("text", "{root: " + path("none") + "}")->form(false).vocabulary, 0);
+  EXPECT_EQ(make_dataset("text", "{root: " + path("none") + "}")->form(Task::Classify).vocabulary,
+            0);
 }
 
 // the 3 times, <eos> 2, b and cat once, b first

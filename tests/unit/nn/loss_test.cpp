@@ -111,6 +111,43 @@ TEST(CrossEntropy, OfSeveralTargetsIsAMeanOverSamplesOfTheirMeansOrSums) {
               kFloat64Relative);
 }
 
+TEST(CrossEntropy, OverTokensIsTheMeanOfAllTargetsThatAreNotLeftOut) {
+  const at::Tensor z = random({2, 3, 4}, 2), log_p = z.log_softmax(2);
+  const at::Tensor targets = at::tensor({1, -100, -100, 3, 0, 2}, at::kLong).view({2, 3});
+  const auto p = [&](int sample, int token, int target) {
+    return log_p[sample][token][target].item<double>();
+  };
+  const auto loss = cross_entropy("{average: tokens}");
+  const double sum = -p(0, 0, 1) - p(1, 0, 3) - p(1, 1, 0) - p(1, 2, 2);
+  EXPECT_TRUE(loss->over_minibatch());
+  EXPECT_FALSE(cross_entropy()->over_minibatch());
+  EXPECT_NEAR((*loss)(z, targets).item<double>(), sum / 4, kFloat64Relative);
+  EXPECT_EQ((*loss)(z, at::full_like(targets, kNoTarget)).item<double>(), 0);
+}
+
+TEST(CrossEntropy, OverTokensOfPartsAveragesToThatOfTheMiniBatchByTheirSamples) {
+  const auto loss = cross_entropy("{average: tokens}");
+  const at::Tensor z = random({4, 3, 5}, 3);
+  at::Tensor targets = at::arange(12, at::kLong).remainder(5).view({4, 3});
+  targets[0].fill_(kNoTarget);
+  targets[3].narrow(0, 1, 2).fill_(kNoTarget);
+  const auto part = [&](int first, int samples) {
+    const PassTargets of{targets.narrow(0, first, samples), targets};
+    return loss->of_pass(z.narrow(0, first, samples), of).item<double>();
+  };
+  EXPECT_NEAR((*loss)(z, targets).item<double>(), 0.75 * part(0, 3) + 0.25 * part(3, 1),
+              kFloat64Relative);
+}
+
+TEST(CrossEntropy, HasNoMeanOverTokensThatAreSummed) {
+  const Value document = parse_yaml("{average: tokens, tokens: sum}", "test");
+  Problems problems;
+  Options options(&document, "loss", problems);
+  Registry<Loss>::instance().find("cross_entropy")->make(options);
+  ASSERT_EQ(problems.errors().size(), 1u);
+  EXPECT_NE(std::string(problems.errors()[0].what()).find("needs tokens: mean"), std::string::npos);
+}
+
 TEST(CrossEntropy, SaysThatMapsNeedAnotherLoss) {
   EXPECT_NE(refusal(*cross_entropy(), random({4, 1, 2, 3}, 1), kTargets)
                 .find("1×2×3; for maps set loss: {name: binary_cross_entropy}"),
@@ -145,6 +182,16 @@ TEST(BinaryCrossEntropy, HasTheSigmoidMinusTheTargetAsItsGradient) {
   EXPECT_LT(relative_error(torch::autograd::grad({loss}, {z})[0], expected), kFloat64Relative);
 }
 
+TEST(BinaryCrossEntropy, TakesALogitForEachLabelOfASample) {
+  const at::Tensor z = at::tensor({0.0, 2.0, -1.0, 0.0}).view({2, 2}),
+                   y = at::tensor({1, 0, 0, 1}, at::kByte).view({2, 2});
+  EXPECT_NEAR((*binary_cross_entropy())(z, y).item<double>(),
+              (2 * std::log(2.0) + std::log1p(std::exp(2.0)) + std::log1p(std::exp(-1.0))) / 4,
+              kFloat64Relative);
+  EXPECT_NE(refusal(*binary_cross_entropy(), random({2, 3}, 1), y).find("shape 3, its labels 2"),
+            std::string::npos);
+}
+
 TEST(OutputLoss, IsTheMeanOfTheOutputs) {
   const auto loss = make_loss("output", "{}");
   const at::Tensor z = random({4, 1}, 1);
@@ -157,6 +204,10 @@ TEST(Losses, FitTheTasksThatTheyAreFor) {
   EXPECT_FALSE(make_loss("output", "{}")->fits(Task::Classify));
   EXPECT_TRUE(cross_entropy()->fits(Task::Continue));
   EXPECT_FALSE(cross_entropy()->fits(Task::Minimize));
+  EXPECT_FALSE(cross_entropy()->fits(Task::Label));
+  EXPECT_TRUE(binary_cross_entropy()->fits(Task::Label));
+  EXPECT_TRUE(binary_cross_entropy()->fits(Task::Classify));
+  EXPECT_FALSE(binary_cross_entropy()->fits(Task::Continue));
 }
 
 TEST(BinaryCrossEntropy, SaysThatScoresOfClassesNeedAnotherLoss) {

@@ -33,6 +33,16 @@ TEST(Accuracy, LeavesOutTargetsThatDoNotCount) {
   EXPECT_TRUE(std::isnan(value("accuracy", z, at::full({2, 2}, -100, at::kLong))));
 }
 
+TEST(Accuracy, OfALogitForEachLabelIsTheShareWithTheRightSign) {
+  const at::Tensor z = at::tensor({0.5, -2.0, 3.0, -0.1}), y = at::tensor({1, 1, 0, 0}, at::kByte);
+  EXPECT_EQ(value("accuracy", z.view({2, 2}), y.view({2, 2})), 0.5);
+  EXPECT_EQ(value("matthews", z.view({2, 2}), y.view({2, 2})), 0) << "tp = fp = fn = tn = 1";
+  EXPECT_EQ(value("accuracy", z.view({4, 1}), y.to(at::kLong)), 0.5) << "one logit a sample";
+  EXPECT_EQ(value("accuracy", at::ones({4, 1, 3, 3}), y.to(at::kLong)), 0.5) << "maps";
+  EXPECT_FALSE(make_metric("top5")->fits(Task::Label));
+  EXPECT_TRUE(make_metric("accuracy")->fits(Task::Label));
+}
+
 TEST(Mae, IsTheMeanDistanceFromRealTargets) {
   const at::Tensor output = at::tensor({1.0, 2.0, -1.0, 0.5}).view({2, 2}),
                    target = at::tensor({0.0, 2.0, 1.0, 0.0}).view({2, 2});

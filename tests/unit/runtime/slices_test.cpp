@@ -164,7 +164,8 @@ TEST(Slices, AreOfTheLossOfAllTargetsWhereSomeAreMissing) {
   at::Tensor target = at::arange(18, at::kLong).remainder(5).view({3, 6});
   target[0].narrow(0, 2, 4).fill_(kNoTarget);
   target[1].narrow(0, 5, 1).fill_(kNoTarget);
-  for (const char* options : {"{}", "{tokens: sum}", "{label_smoothing: 0.2}"}) {
+  for (const char* options :
+       {"{}", "{tokens: sum}", "{label_smoothing: 0.2}", "{average: tokens}"}) {
     const Value document = parse_yaml(options, "test");
     Problems problems;
     Options of(&document, "loss", problems);
@@ -174,8 +175,8 @@ TEST(Slices, AreOfTheLossOfAllTargetsWhereSomeAreMissing) {
       double sum = 0;
       const std::int64_t tokens = 6 / slices;
       for (std::int64_t i = 0; i < slices; ++i)
-        sum += loss->of_slice(output.narrow(1, i * tokens, tokens),
-                              target.narrow(1, i * tokens, tokens).contiguous(), target)
+        sum += loss->of_part(output.narrow(1, i * tokens, tokens),
+                             target.narrow(1, i * tokens, tokens).contiguous(), target)
                    .item<double>();
       EXPECT_NEAR(sum, whole, whole * tolerance::kHundredOperations) << options << slices;
     }

@@ -203,7 +203,7 @@ TEST(Loader, CutsMicroBatchesIntoSlicesOfTheirSequences) {
         EXPECT_EQ(labels(loader.inputs(minibatch, share, at::kCPU)[0]), expected);
         for (std::int64_t& each : expected) ++each;
         EXPECT_EQ(labels(loader.targets(minibatch, share, at::kCPU)), expected);
-        EXPECT_EQ(loader.whole_targets(minibatch, share, at::kCPU).size(1), 6);
+        EXPECT_EQ(loader.whole_targets(minibatch, share, at::kCPU, false).size(1), 6);
       }
 }
 

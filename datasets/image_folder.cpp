@@ -48,7 +48,10 @@ class ImageFolder final : public EncodedImageDataset {
     const auto [train, test] = split_.draw(all.size(), root_.filename().string());
     train_ = chosen(all, train);
     test_ = chosen(all, test);
+    remarks_ = left_out_remarks(all);
   }
+
+  std::vector<std::string> remarks() const override { return remarks_; }
 
  private:
   static EncodedImages chosen(const EncodedImages& all, const std::vector<std::int64_t>& indices) {
@@ -62,6 +65,7 @@ class ImageFolder final : public EncodedImageDataset {
 
   std::filesystem::path root_;
   DrawnSplit split_;
+  std::vector<std::string> remarks_;
 };
 
 }  // namespace

@@ -46,6 +46,12 @@ class ImagenetFolder final : public EncodedImageDataset {
     test_ = images_by_class(root_ / evaluation_, classes);
   }
 
+  std::vector<std::string> remarks() const override {
+    std::vector<std::string> all = left_out_remarks(train_);
+    for (std::string& remark : left_out_remarks(test_)) all.push_back(std::move(remark));
+    return all;
+  }
+
  private:
   void require_folder(const std::string& part) const {
     std::error_code ignored;

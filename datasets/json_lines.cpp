@@ -4,6 +4,7 @@
 /// ranked by their order as bytes. Texts become ranks of their words (ranked_words.h), counted in
 /// the training texts.
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -60,6 +61,11 @@ class JsonLines final : public LabelledTextDataset {
                       "dataset.test_file");
   }
 
+  std::vector<std::string> remarks() const override {
+    if (unused_class_.empty()) return {};
+    return {concat("'", label_, "' of ", file_.string(), ": ", unused_class_)};
+  }
+
   void open(const DatasetRequest&) override {
     const std::vector<LabelledLine> all = lines_in(file_);
     std::vector<LabelledLine> train, test;
@@ -93,6 +99,14 @@ class JsonLines final : public LabelledTextDataset {
     return lines;
   }
 
+  /// The label of a class: 1 for 1.0, as pandas may write it, and a name for a truth value.
+  static Value class_of(const Value& label) {
+    if (label.is(Value::Kind::Flag)) return Value::of(std::string(label.flag ? "true" : "false"));
+    const bool whole = label.is(Value::Kind::Number) && label.number == std::floor(label.number) &&
+                       std::abs(label.number) <= static_cast<double>(kMostClasses);
+    return whole ? Value::of(static_cast<std::int64_t>(label.number)) : label;
+  }
+
   LabelledLine parsed(std::string_view line, const std::string& where) const {
     const Value object = parse_json(line, where);
     const auto field = [&](const std::string& key) -> const Value& {
@@ -102,10 +116,11 @@ class JsonLines final : public LabelledTextDataset {
                          "\": \"a fine film\", \"", label_, "\": \"good\"}"),
                   where);
     };
-    const Value &text = field(text_), &label = field(label_);
+    const Value &text = field(text_), &given = field(label_);
     if (!text.is(Value::Kind::Text))
       throw Error(ErrorKind::Data, concat("'", text_, "' is ", text.shown(), "; expected a text"),
                   where);
+    const Value label = class_of(given);
     const bool number = label.is(Value::Kind::Integer) && label.integer >= 0;
     if (!number && !label.is(Value::Kind::Text))
       throw Error(ErrorKind::Data,
@@ -116,7 +131,7 @@ class JsonLines final : public LabelledTextDataset {
   }
 
   /// The names of classes: those of the training texts in order, or numbers up to the largest.
-  std::vector<std::string> names_of(const std::vector<LabelledLine>& train) const {
+  std::vector<std::string> names_of(const std::vector<LabelledLine>& train) {
     std::set<std::string> names;
     std::int64_t most = -1;
     for (const LabelledLine& line : train) {
@@ -136,6 +151,9 @@ class JsonLines final : public LabelledTextDataset {
                     line.where);
     }
     if (most < 0) return {names.begin(), names.end()};
+    std::int64_t least = most;
+    for (const LabelledLine& line : train) least = std::min(least, line.label.integer);
+    unused_class_ = unused_class_remark(least, most);
     std::vector<std::string> numbers;
     for (std::int64_t i = 0; i <= most; ++i) numbers.push_back(std::to_string(i));
     return numbers;
@@ -161,6 +179,7 @@ class JsonLines final : public LabelledTextDataset {
 
   std::filesystem::path file_, test_file_;
   std::string text_, label_;
+  std::string unused_class_;  // a remark
   DrawnSplit split_;
 };
 

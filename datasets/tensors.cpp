@@ -44,6 +44,31 @@ void check_least(const SamplePart& part, const std::string& name, const at::Tens
                 what, " ", least));
 }
 
+/// Refuses numbers that are not finite: a training would call its learning rate too large.
+void check_finite(const SamplePart& part, const std::string& name, const at::Tensor& numbers) {
+  constexpr std::int64_t kAtOnce = 1 << 22;
+  if (numbers.is_meta() || !numbers.is_floating_point()) return;
+  const at::Tensor flat = numbers.flatten();
+  for (std::int64_t begin = 0; begin < flat.numel(); begin += kAtOnce) {
+    const at::Tensor some = flat.narrow(0, begin, std::min(kAtOnce, flat.numel() - begin));
+    const at::Tensor wrong = some.isfinite().logical_not();
+    if (!wrong.any().item<bool>()) continue;
+    const std::int64_t index = begin + wrong.to(at::kByte).argmax().item<std::int64_t>();
+    std::vector<std::int64_t> place;  // within the sample
+    std::int64_t rest = index % (numbers.numel() / numbers.size(0));
+    for (std::int64_t axis = numbers.dim() - 1; axis > 0; --axis) {
+      place.insert(place.begin(), rest % numbers.size(axis));
+      rest /= numbers.size(axis);
+    }
+    refuse(part, name,
+           concat(record_text(numbers, index), " has ", flat[index].item<double>(),
+                  place.empty()       ? ""
+                  : place.size() == 1 ? concat(" in column ", place[0], " (from 0, too)")
+                                      : concat(" at ", list_text(place), " (from 0, too)"),
+                  "; expected finite numbers"));
+  }
+}
+
 /// Makes x floating, or leaves it int64: tokens.
 void settle_inputs(SamplePart& part) {
   const at::ScalarType type = part.x.scalar_type();
@@ -60,6 +85,7 @@ void settle_inputs(SamplePart& part) {
                                   : "[samples, ...]",
                   is_tokens(part) ? "" : " with something in it"));
   if (is_tokens(part)) check_least(part, part.x_name, part.x, "token");
+  check_finite(part, part.x_name, part.x);
 }
 
 /// Makes y real numbers [samples, targets].
@@ -136,6 +162,7 @@ struct SettledSamples {
   Task targets = Task::Classify;  // or Regress or Label
   std::int64_t classes = 0;       // Dataset::classes()
   std::int64_t vocabulary = 0;    // 0: inputs are no tokens
+  std::vector<std::string> remarks;
 };
 
 void count_tokens_and_classes(const SamplePart& part, SettledSamples& samples) {
@@ -152,6 +179,10 @@ void count_tokens_and_classes(const SamplePart& part, SettledSamples& samples) {
   if (most == std::numeric_limits<std::int64_t>::max())
     refuse(part, part.y_name, concat("has the label ", most));
   samples.classes = std::max(samples.classes, 1 + most);
+  if (part.y.dim() > 1) return;  // tokens, of which many may never be targets
+  const std::string remark = unused_class_remark(part.y.min().item<std::int64_t>(), most);
+  if (!remark.empty())
+    samples.remarks.push_back(concat(part.y_name, " of ", part.path, ": ", remark));
 }
 
 /// Throws unless samples of both parts have the same form.
@@ -181,15 +212,20 @@ class TensorDataset final : public Dataset {
     input_names_.clear();
     for (const NamedInput& input : request.model_inputs) input_names_.push_back(input.name);
     const std::vector<std::string> x{"x"};
-    samples_ = settled(source_.read(input_names_.empty() ? x : input_names_), request.targets);
-    if (!input_names_.empty())
-      for (SamplePart& part : samples_.parts)
-        settle_further(part, std::span(request.model_inputs).subspan(1));
+    samples_ = settled(
+        source_.read(input_names_.empty() ? x : input_names_, request.targets == Task::Classify),
+        request.targets);
+    if (input_names_.empty()) return;
+    for (SamplePart& part : samples_.parts) {
+      settle_further(part, std::span(request.model_inputs).subspan(1));
+      for (const auto& [name, input] : part.further) check_finite(part, name, input);
+    }
   }
 
   SampleForm form(Task targets) const override {
     try {
-      const SettledSamples samples = settled(source_.read({"x"}, SampleDetail::Form), targets);
+      const SettledSamples samples =
+          settled(source_.read({"x"}, targets == Task::Classify, SampleDetail::Form), targets);
       std::vector<std::int64_t> shape = samples.parts[0].x.sizes().slice(1).vec();
       if (shape.empty()) shape = {1};
       return {.shape = shape, .classes = samples.classes, .vocabulary = samples.vocabulary};
@@ -208,6 +244,7 @@ class TensorDataset final : public Dataset {
   std::int64_t classes() const override { return samples_.classes; }
   std::int64_t vocabulary() const override { return samples_.vocabulary; }
   std::vector<std::string> input_names() const override { return input_names_; }
+  std::vector<std::string> remarks() const override { return samples_.remarks; }
   Task task() const override {
     if (samples_.targets != Task::Classify) return samples_.targets;
     return samples_.parts[0].y.dim() == 2 ? Task::Continue : Task::Classify;
@@ -246,6 +283,7 @@ class TensorDataset final : public Dataset {
   static SettledSamples settled(std::array<SamplePart, 2> parts, Task targets) {
     SettledSamples samples{.parts = std::move(parts), .targets = targets};
     for (SamplePart& part : samples.parts) {
+      if (!part.remark.empty()) samples.remarks.push_back(part.remark);
       settle_inputs(part);
       if (targets == Task::Regress)
         settle_numbers(part);
@@ -256,6 +294,9 @@ class TensorDataset final : public Dataset {
       count_tokens_and_classes(part, samples);
     }
     check_alike(samples.parts[0], samples.parts[1], targets);
+    std::ranges::sort(samples.remarks);  // both parts may be of one file
+    const auto again = std::ranges::unique(samples.remarks);
+    samples.remarks.erase(again.begin(), again.end());
     return samples;
   }
 
@@ -277,6 +318,6 @@ class TensorDataset final : public Dataset {
 }  // namespace
 
 PIPEWRIGHT_DATASET(tensors, TensorDataset,
-                   "Samples from your files: .safetensors, .npy, .npz or .csv.")
+                   "Samples from your files: .safetensors, .npy, .npz, .csv or .tsv.")
 
 }  // namespace pipewright

@@ -10,9 +10,9 @@
 
 namespace pipewright {
 
-/// Parses a JSON text into values without places. If a mapping has a key twice, Value::find()
-/// returns the first. Throws Error{Data} naming `name` if the text is not JSON, nests deeper than
-/// kDeepestNesting levels or has more than 1,000,000 values.
+/// Parses a JSON text into values without places. Throws Error{Data} naming `name` if the text is
+/// not JSON, has a key twice in a mapping, nests deeper than kDeepestNesting levels or has more
+/// than 1,000,000 values.
 Value parse_json(std::string_view text, const std::string& name);
 
 /// The text that a mapping has under a key; "" if it has none there.

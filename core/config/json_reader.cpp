@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 
+#include "core/base/printable.h"
 #include "core/config/json.h"
 #include "core/system/file.h"
 
@@ -9,6 +11,7 @@ namespace pipewright {
 namespace {
 
 constexpr std::size_t kMostValues = 1'000'000;
+constexpr std::size_t kShownOfKey = 30;  // characters of a wrong one
 constexpr std::uint64_t kLargestJsonFile = std::uint64_t{16} << 20;
 
 /// Builds our values from the parser's events; an event that returns false ends the reading.
@@ -34,6 +37,8 @@ class JsonBuilder final : public nlohmann::json_sax<nlohmann::json> {
   bool binary(binary_t&) override { return refuse("has binary values"); }
   bool start_object(std::size_t) override { return open(Value::mapping()); }
   bool key(string_t& text) override {
+    if (!open_.back().keys.insert(text).second)
+      return refuse(concat("has the key '", printable(text, kShownOfKey), "' twice"));
     open_.back().key = std::move(text);
     return true;
   }
@@ -46,10 +51,12 @@ class JsonBuilder final : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
-  /// A list or mapping whose end has not been read, and the key of its value that comes next.
+  /// A list or mapping whose end has not been read, the key of its value that comes next, and all
+  /// keys so far.
   struct Frame {
     Value value;
     std::string key;
+    std::unordered_set<std::string> keys = {};
   };
 
   bool refuse(std::string fault) {

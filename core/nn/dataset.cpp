@@ -21,4 +21,11 @@ std::string Dataset::reference(Split split, std::int64_t index) const {
   return text(tokens);
 }
 
+std::string unused_class_remark(std::int64_t least, std::int64_t most) {
+  if (least < 1) return {};
+  return concat("labels are ", least, " to ", most,
+                ", and classes count from 0: no sample is of a class below ", least, ", but ",
+                most + 1, " are counted; subtract ", least, " if labels count from ", least);
+}
+
 }  // namespace pipewright

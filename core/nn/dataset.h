@@ -81,6 +81,8 @@ class Dataset {
   virtual std::vector<std::string> metrics() const { return {}; }
   /// Whether samples are stored class by class, so that a prefix of them has few classes.
   virtual bool sorted_by_class() const { return false; }
+  /// What a user should know of the opened files: samples that were left out, and the like.
+  virtual std::vector<std::string> remarks() const { return {}; }
   /// Number of tokens without padding; `loader.bucket` groups samples of similar length by it.
   virtual std::int64_t length(Split, std::int64_t /*index*/) const { return 0; }
   /// Makes now what batch() would otherwise make at its first call. A training calls it before its
@@ -97,6 +99,9 @@ class Dataset {
   /// For translation: readable text of a sample's target. By default text() of its target tokens.
   virtual std::string reference(Split split, std::int64_t index) const;
 };
+
+/// A remark on labels between these, none of which is 0; "" if one is.
+std::string unused_class_remark(std::int64_t least, std::int64_t most);
 
 }  // namespace pipewright
 

@@ -95,14 +95,18 @@ void LossesAndMetrics::refuse(const Reading& reading, double loss, int worker) c
   const Action& action = reading.action;
   const WeightKey& key = reading.key;
   const Pass pass = passes_.pass(action, reading.share);
-  throw Error(
-      ErrorKind::NotFinite,
-      concat("the loss of mini-batch ", pass.minibatch, " of epoch ", pass.epoch, " at stage ",
-             action.stage, " is ", loss, " with version ", reading.updates, " of the weights",
-             key.ahead == 0 ? std::string()
-                            : concat(", predicted ", counted(key.ahead, "step"), " ahead"),
-             "; try a smaller optimizer.lr"),
-      passes_.where(action, worker));
+  throw Error(ErrorKind::NotFinite,
+              concat(pass.training ? "the loss of mini-batch " : "the test loss of mini-batch ",
+                     pass.minibatch, pass.training ? " of epoch " : " after epoch ", pass.epoch,
+                     " at stage ", action.stage, " is ", loss, " with version ", reading.updates,
+                     " of the weights",
+                     key.ahead == 0 ? std::string()
+                                    : concat(", predicted ", counted(key.ahead, "step"), " ahead"),
+                     reading.updates > 0
+                         ? "; try a smaller optimizer.lr"
+                         : "; no update has been made, so that no learning rate is to blame: "
+                           "look at the samples and the initial weights"),
+              passes_.where(action, worker));
 }
 
 /// Reads a value. A process of a team polls for it, so that a failure elsewhere ends the wait.

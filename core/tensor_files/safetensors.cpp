@@ -68,6 +68,10 @@ OpenFile opened(Source in, std::uint64_t size, const std::filesystem::path& path
     fail(path, concat("is no safetensors file: it has only ", counted(size, "byte")));
   read_exactly(in, &length, kLengthBytes, path);
   if (length > kHeaderLimit || length > size - kLengthBytes) {
+    if (path.extension() != ".safetensors")
+      fail(path,
+           "is no safetensors file, and its name does not end in .safetensors; "
+           "tools/convert_weights.py makes one of a file of PyTorch");
     constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
     fail(path, concat("is truncated or no safetensors file: it announces a header of ",
                       length > kMost ? "more than " : "", counted(std::min(length, kMost), "byte"),

@@ -197,6 +197,11 @@ void check_output(const Experiment& e, const Dataset& dataset) {
   }
 }
 
+bool channels_are_last(const std::vector<std::int64_t>& given,
+                       const std::vector<std::int64_t>& wanted) {
+  return given.size() == 3 && wanted.size() == 3 && given[2] == wanted[0] && given[0] > given[2];
+}
+
 void check_samples(const Experiment& e, const Dataset& dataset) {
   const Model& model = *e.model;
   check_inputs(e, dataset);
@@ -213,7 +218,11 @@ void check_samples(const Experiment& e, const Dataset& dataset) {
   if (model.flattens() ? elements(given) != elements(wanted) : given != wanted)
     refuse_model(e, {"input", "channels", "size", "widths"},
                  concat("the model takes samples of ", shape_text(wanted), ", the data set has ",
-                        shape_text(given)),
+                        shape_text(given),
+                        channels_are_last(given, wanted)
+                            ? ", whose channels seem to be last: x.transpose(0, 3, 1, 2) has them "
+                              "first"
+                            : ""),
                  "change the model's input options (pipewright describe model …)");
   if (e.loss->compares_with() != Task::Label && dataset.classes() > model.classes())
     refuse_model(e, {"classes", "widths"},

@@ -197,7 +197,8 @@ Plan make_plan(const Experiment& experiment, std::shared_ptr<const Dataset> data
 }
 
 std::vector<std::string> Plan::remarks() const {
-  std::vector<std::string> all{drains.remark(), perturbation_remark(experiment->perturbation)};
+  std::vector<std::string> all = dataset->remarks();
+  all.insert(all.end(), {drains.remark(), perturbation_remark(experiment->perturbation)});
   std::erase(all, "");
   return all;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "core/base/csv.h"
@@ -19,8 +20,15 @@ namespace {
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kShownOfField = 30;  // characters of a wrong field
 
-std::optional<double> number_in(std::string_view text) {
+std::optional<double> number_in(std::string_view text, bool decimal_comma) {
   if (text.starts_with('+')) text.remove_prefix(1);
+  std::string with_point;
+  if (decimal_comma) {
+    if (text.find('.') != std::string_view::npos) return std::nullopt;
+    with_point = text;
+    std::ranges::replace(with_point, ',', '.');
+    text = with_point;
+  }
   const auto value = parsed<double>(text);
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
@@ -41,21 +49,35 @@ bool next_row(CsvReader& lines) {
   return false;
 }
 
-/// The names of the first line's fields; none if all are numbers.
-std::vector<std::string> names_in(const CsvReader& lines) {
-  std::vector<std::string> names;
+/// Whether names are 0, 1, 2, …, as pandas calls columns that have none; it may write an empty
+/// field for its index before them.
+bool counts(std::span<const std::string> names) {
+  if (!names.empty() && names.front().empty()) names = names.subspan(1);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] != std::to_string(i)) return false;
+  return names.size() > 1;
+}
+
+/// The names of the first line's fields; none if it is a row.
+std::vector<std::string> names_in(const CsvReader& lines, const CsvForm& form) {
+  if (form.header == CsvHeader::None) return {};
+  std::vector<std::string> names = lines.texts();
   std::vector<const CsvField*> numbers;
-  for (const CsvField& field : lines.fields()) {
-    names.emplace_back(field.text);
-    if (number_in(field.text)) numbers.push_back(&field);
-  }
-  if (numbers.size() == names.size()) return {};
-  if (!numbers.empty())
-    lines.fail(numbers.front()->column,
-               concat("'", printable(numbers.front()->text, kShownOfField),
-                      "' is a number, other fields of the first line are not; expected a line of "
-                      "names, none of them a number, or numbers only"));
-  return names;
+  for (const CsvField& field : lines.fields())
+    if (number_in(field.text, form.decimal_comma)) numbers.push_back(&field);
+  const bool all = numbers.size() == names.size();
+  if (form.header == CsvHeader::Names || numbers.empty() || (!all && counts(names))) return names;
+  if (all && counts(names))
+    lines.fail(
+        1,
+        "the first line counts 0, 1, 2, …, as pandas names columns; expected dataset.header: "
+        "names, or none if it is a sample");
+  if (all) return {};
+  lines.fail(numbers.front()->column,
+             concat("'", printable(numbers.front()->text, kShownOfField),
+                    "' is a number, other fields of the first line are not; expected a line of "
+                    "names, none of them a number, or numbers only; or dataset.header: names, or "
+                    "none if it is a sample"));
 }
 
 /// The indices of the chosen columns among `count`.
@@ -119,21 +141,70 @@ std::string column_text(std::size_t index, const std::vector<std::string>& names
       index < names.size() ? concat(" (", printable(names[index], kShownOfField), ")") : "");
 }
 
-double value_of(const CsvReader& lines, const CsvField& field, std::size_t index,
-                const std::vector<std::string>& names) {
-  if (const auto value = number_in(field.text)) return *value;
+/// Refuses a field that is no number.
+[[noreturn]] void refuse(const CsvReader& lines, const std::string& column, const CsvField& field,
+                         bool decimal_comma) {
+  const bool other = number_in(field.text, !decimal_comma).has_value();
   lines.fail(
       field.column,
-      concat(column_text(index, names), " is ",
+      concat(column, " is ",
              field.text.empty() ? "empty" : concat("'", printable(field.text, kShownOfField), "'"),
-             "; expected a finite number such as -1.5e3, or another choice of "
-             "dataset.columns and dataset.target"));
+             "; expected a finite number such as ", decimal_comma ? "-1,5e3" : "-1.5e3",
+             other ? concat(" (dataset.decimal: ", decimal_comma ? "point" : "comma", ")") : "",
+             ", or another choice of dataset.columns and dataset.target"));
 }
 
 /// What is behind the chosen columns of all rows.
 struct Rows {
   std::vector<std::size_t> inputs, targets;
+  std::size_t unnamed = 0;
   std::vector<double> x, y;
+  std::vector<std::string> texts;  // of one target that is no number
+};
+
+/// Adds the fields of rows to `rows`.
+class RowAdder {
+ public:
+  RowAdder(const CsvReader& lines, const std::vector<std::string>& names, const CsvForm& form,
+           Rows& rows)
+      : lines_(lines), names_(names), form_(form), rows_(rows) {}
+
+  void add() {
+    for (const std::size_t i : rows_.inputs) rows_.x.push_back(number(i));
+    if (form_.classes && rows_.targets.size() == 1) return add_class(rows_.targets[0]);
+    for (const std::size_t i : rows_.targets) rows_.y.push_back(number(i));
+  }
+
+ private:
+  std::optional<double> number_at(std::size_t column) const {
+    return number_in(lines_.fields()[column].text, form_.decimal_comma);
+  }
+
+  double number(std::size_t column) const {
+    if (const auto value = number_at(column)) return *value;
+    refuse(lines_, column_text(column, names_), lines_.fields()[column], form_.decimal_comma);
+  }
+
+  /// Classes are numbers or texts, as in the first row.
+  void add_class(std::size_t column) {
+    const CsvField& field = lines_.fields()[column];
+    const auto value = number_at(column);
+    const bool texts = rows_.y.empty() && (!rows_.texts.empty() || !value) && !field.text.empty();
+    if (!texts) {
+      rows_.y.push_back(number(column));
+      return;
+    }
+    if (value)
+      lines_.fail(field.column,
+                  concat(column_text(column, names_), " is ", printable(field.text, kShownOfField),
+                         "; classes are all numbers, or all names"));
+    rows_.texts.emplace_back(field.text);
+  }
+
+  const CsvReader& lines_;
+  const std::vector<std::string>& names_;
+  const CsvForm& form_;
+  Rows& rows_;
 };
 
 CsvNumbers as_tensors(const Rows& rows) {
@@ -143,17 +214,24 @@ CsvNumbers as_tensors(const Rows& rows) {
     std::ranges::copy(values, made.mutable_data_ptr<double>());
     return made;
   };
-  return {tensor(rows.x, rows.inputs.size()), tensor(rows.y, rows.targets.size())};
+  return {.x = tensor(rows.x, rows.inputs.size()),
+          .y = rows.texts.empty() ? tensor(rows.y, rows.targets.size()) : at::Tensor(),
+          .texts = rows.texts,
+          .unnamed = rows.unnamed};
 }
 
 /// Which columns are inputs and which are targets, of a table of `count` columns.
 Rows chosen_columns(const CsvReader& lines, const CsvColumns& columns, const ColumnChoice& choice,
-                    std::size_t count) {
+                    const std::vector<std::string>& names) {
+  const std::size_t count = lines.fields().size();
   Rows rows{.inputs = choice.of(columns.inputs), .targets = choice.of(columns.targets)};
   if (rows.targets.empty()) rows.targets = {count - 1};
   if (columns.inputs.empty())
-    for (std::size_t i = 0; i < count; ++i)
-      if (std::ranges::count(rows.targets, i) == 0) rows.inputs.push_back(i);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (std::ranges::count(rows.targets, i) > 0) continue;
+      const bool unnamed = !names.empty() && names[i].empty();
+      unnamed ? void(++rows.unnamed) : rows.inputs.push_back(i);
+    }
   for (std::size_t i = 0; i < rows.inputs.size(); ++i)
     if (std::ranges::count(rows.targets, rows.inputs[i]) > 0)
       throw Error(ErrorKind::Experiment,
@@ -169,24 +247,22 @@ Rows chosen_columns(const CsvReader& lines, const CsvColumns& columns, const Col
 }  // namespace
 
 CsvNumbers read_csv_numbers(const std::filesystem::path& path, const CsvColumns& columns,
-                            char separator) {
+                            const CsvForm& form) {
   const std::string text = read_file(path, kMostBytes);
-  CsvReader lines(text, path.string(), {.separator = separator, .relaxed = true});
+  CsvReader lines(text, path.string(), {.separator = form.separator, .relaxed = true});
   if (!next_row(lines)) throw Error(ErrorKind::Data, "is empty", path.string());
   const std::size_t count = lines.fields().size();
-  const std::vector<std::string> names = names_in(lines);
-  Rows rows = chosen_columns(lines, columns, ColumnChoice(path, count, names), count);
-  const auto add = [&](const std::vector<std::size_t>& chosen, std::vector<double>& to) {
-    for (const std::size_t i : chosen) to.push_back(value_of(lines, lines.fields()[i], i, names));
-  };
+  const std::vector<std::string> names = names_in(lines, form);
+  Rows rows = chosen_columns(lines, columns, ColumnChoice(path, count, names), names);
+  RowAdder adder(lines, names, form, rows);
   for (bool more = names.empty() || next_row(lines); more; more = next_row(lines)) {
     if (lines.fields().size() != count)
       lines.fail(1, concat("a line of ", counted(lines.fields().size(), "field"), "; expected ",
                            count, ", as in the first line"));
-    add(rows.inputs, rows.x);
-    add(rows.targets, rows.y);
+    adder.add();
   }
-  if (rows.y.empty()) throw Error(ErrorKind::Data, "has no row of numbers", path.string());
+  if (rows.y.empty() && rows.texts.empty())
+    throw Error(ErrorKind::Data, "has no row of numbers", path.string());
   return as_tensors(rows);
 }
 

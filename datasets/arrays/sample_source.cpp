@@ -2,10 +2,13 @@
 #include "datasets/arrays/sample_source.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/printable.h"
 #include "core/base/wording.h"
+#include "core/tensor_files/pattern.h"
 #include "core/tensor_files/safetensors.h"
 #include "core/tensors/torch.h"
 #include "datasets/arrays/npy.h"
@@ -16,11 +19,15 @@ namespace {
 using NamedArrays = std::vector<NamedArray>;
 using Names = std::vector<std::string>;
 
+/// ".csv" of "A.CSV".
+std::string ending(const std::filesystem::path& path) {
+  return lower_case(path.extension().string());
+}
 bool is_npy(const std::filesystem::path& path) {
-  return path.extension() == ".npy";
+  return ending(path) == ".npy";
 }
 bool is_csv(const std::filesystem::path& path) {
-  return path.extension() == ".csv";
+  return ending(path) == ".csv" || ending(path) == ".tsv";
 }
 
 /// Whether a sample's form depends on the numbers of an array, not only on its shape.
@@ -30,9 +37,41 @@ bool has_form(const std::string& name, at::ScalarType type) {
 }
 
 NamedArrays read_arrays(const std::filesystem::path& path, SampleDetail detail) {
-  if (path.extension() == ".npz") return read_npz(path);
+  if (ending(path) == ".npz") return read_npz(path);
   const bool all = detail == SampleDetail::All;
-  return (all ? read_safetensors(path) : read_safetensors(path, has_form)).tensors;
+  try {
+    return (all ? read_safetensors(path) : read_safetensors(path, has_form)).tensors;
+  } catch (const Error& error) {
+    std::error_code ignored;
+    if (ending(path) == ".safetensors" || !std::filesystem::exists(path, ignored)) throw;
+    throw Error(ErrorKind::Data,
+                concat("its name ends in '", path.extension().string(),
+                       "', and it is no safetensors file; expected .safetensors, .npz, .npy, .csv "
+                       "or .tsv"),
+                path.string());
+  }
+}
+
+/// The sorted names of a part's classes.
+std::vector<std::string> names_of_classes(const SamplePart& part) {
+  const std::set<std::string> names(part.texts.begin(), part.texts.end());
+  return {names.begin(), names.end()};
+}
+
+/// Makes y of the texts of a part: the rank of each among the names.
+void number_classes(SamplePart& part, const std::vector<std::string>& names) {
+  part.y = at::empty({std::ssize(part.texts)}, at::kLong);
+  auto* y = part.y.mutable_data_ptr<std::int64_t>();
+  for (std::size_t i = 0; i < part.texts.size(); ++i) {
+    const auto at = std::ranges::lower_bound(names, part.texts[i]);
+    if (at == names.end() || *at != part.texts[i])
+      throw Error(ErrorKind::Data,
+                  concat("row ", i, " (counted from 0, behind a line of names) has the target '",
+                         printable(part.texts[i], 30), "', a class that no training sample has"),
+                  part.path);
+    *y++ = at - names.begin();
+  }
+  part.of_text = false;
 }
 
 at::Tensor read_inputs(const std::filesystem::path& path, SampleDetail detail) {
@@ -113,11 +152,26 @@ std::vector<CsvColumn> read_columns(Options& options, const std::string& name,
   return columns;
 }
 
-char read_separator(Options& options) {
-  const std::string name =
-      options.choice("separator", {"comma", "semicolon", "tab"}, "comma",
-                     "Of .csv files: what stands between two fields of a line.");
-  return name == "tab" ? '\t' : name == "semicolon" ? ';' : ',';
+CsvForm read_form(Options& options, const std::filesystem::path& file) {
+  const std::string separator =
+      options.choice("separator", {"auto", "comma", "semicolon", "tab"}, "auto",
+                     "Of .csv files: what stands between two fields of a line; auto: a comma, in "
+                     ".tsv files a tab.");
+  const bool tab = separator == "tab" || (separator == "auto" && ending(file) == ".tsv");
+  const std::string decimal =
+      options.choice("decimal", {"point", "comma"}, "point",
+                     "Of .csv files: what stands before the decimals of a number.");
+  const std::string header = options.choice(
+      "header", {"auto", "names", "none"}, "auto",
+      "Of .csv files: whether the first line has names of columns; auto: where no field of it is a "
+      "number.");
+  return {.separator = tab                        ? '\t'
+                       : separator == "semicolon" ? ';'
+                                                  : ',',
+          .decimal_comma = decimal == "comma",
+          .header = header == "names"  ? CsvHeader::Names
+                    : header == "none" ? CsvHeader::None
+                                       : CsvHeader::Auto};
 }
 
 }  // namespace
@@ -126,8 +180,9 @@ SampleSource::SampleSource(Options& options)
     : file_(options.required_path(
           "file",
           "A file of samples. .safetensors and .npz have train.x, train.y, test.x and test.y "
-          "(x_train and so on in .npz), or x and y, to be split; .npy has x; .csv has a row for "
-          "each sample. x: [samples, ...] floating or small integers, or [samples, tokens] int64; "
+          "(x_train and so on in .npz), or x and y, to be split; .npy has x; .csv and .tsv have a "
+          "row for each sample. x: [samples, ...] floating or small integers, or [samples, tokens] "
+          "int64; "
           "y: [samples] integers from 0, or one for each token, -100 for none; real numbers "
           "[samples] or [samples, targets] with the losses mse and l1; 0 or 1 for each label, "
           "[samples], [samples, labels] or as the model's output, with binary_cross_entropy. A "
@@ -142,11 +197,13 @@ SampleSource::SampleSource(Options& options)
       split_(options, /*fallback=*/0),
       columns_{read_columns(options, "columns",
                             "Of .csv files: the columns of x, a list of names in the first line "
-                            "or of numbers from 1; []: all but the target."),
+                            "or of numbers from 1; []: all but the target and, where the first "
+                            "line has names, those without one, such as pandas' index."),
                read_columns(options, "target",
                             "Of .csv files: the column of y, or a list of several for the losses "
-                            "mse, l1 and binary_cross_entropy; []: the last one.")},
-      separator_(read_separator(options)),
+                            "mse, l1 and binary_cross_entropy; []: the last one. Classes may be "
+                            "texts, whose sorted names are numbered.")},
+      form_(read_form(options, file_)),
       at_file_(options.where("file").text()) {
   check(options);
 }
@@ -169,15 +226,30 @@ void SampleSource::check(Options& options) const {
   // A resolved experiment names them with their defaults.
   for (const auto& [name, set] :
        {std::pair("columns", !columns_.inputs.empty()),
-        std::pair("target", !columns_.targets.empty()), std::pair("separator", separator_ != ',')})
+        std::pair("target", !columns_.targets.empty()),
+        std::pair("separator", form_.separator != ','), std::pair("decimal", form_.decimal_comma),
+        std::pair("header", form_.header != CsvHeader::Auto)})
     if (set && !is_csv(file_))
-      options.problem(name, "is for .csv files; expected such a dataset.file");
+      options.problem(name, "is for .csv and .tsv files; expected such a dataset.file");
 }
 
-std::array<SamplePart, 2> SampleSource::read(const Names& inputs, SampleDetail detail) const {
-  const Wanted wanted{inputs, detail};
-  if (!test_file_.empty())
-    return {read_whole(file_, targets_, wanted), read_whole(test_file_, test_targets_, wanted)};
+std::array<SamplePart, 2> SampleSource::read(const Names& inputs, bool classes,
+                                             SampleDetail detail) const {
+  const Wanted wanted{inputs, classes, detail};
+  if (!test_file_.empty()) {
+    std::array<SamplePart, 2> parts{read_whole(file_, targets_, wanted),
+                                    read_whole(test_file_, test_targets_, wanted)};
+    const std::vector<std::string> names = names_of_classes(parts[0]);
+    if (names.empty() != parts[1].texts.empty())
+      throw Error(
+          ErrorKind::Data,
+          concat("has targets that are ", names.empty() ? "names" : "numbers", ", those of ",
+                 parts[0].path, " are ", names.empty() ? "numbers" : "names"),
+          parts[1].path);
+    for (SamplePart& part : parts)
+      if (!names.empty()) number_classes(part, names);
+    return parts;
+  }
   if (is_npy(file_) || is_csv(file_)) return halves(read_whole(file_, targets_, wanted));
   return read_named(wanted);
 }
@@ -186,7 +258,8 @@ std::array<SamplePart, 2> SampleSource::read(const Names& inputs, SampleDetail d
 std::array<SamplePart, 2> SampleSource::read_named(const Wanted& wanted) const {
   const Names& inputs = wanted.inputs;
   const NamedArrays arrays = read_arrays(file_, wanted.detail);
-  if (find(arrays, inputs[0], inputs[0]) != nullptr)
+  const bool parts = find(arrays, concat("train.", inputs[0]), inputs[0] + "_train") != nullptr;
+  if (find(arrays, inputs[0], inputs[0]) != nullptr || (split_.wanted() && !parts))
     return halves(part_of(arrays, "", inputs, file_));
   if (split_.wanted())
     throw Error(ErrorKind::Experiment,
@@ -212,14 +285,22 @@ SamplePart SampleSource::read_whole(const std::filesystem::path& file,
             .x = read_inputs(file, wanted.detail),
             .y = read_npy(targets)};
   if (!is_csv(file)) return part_of(read_arrays(file, wanted.detail), "", inputs, file);
-  CsvNumbers numbers = read_csv_numbers(file, columns_, separator_);
-  if (numbers.y.size(1) == 1) numbers.y = numbers.y.squeeze(1);
+  CsvForm form = form_;
+  form.classes = wanted.classes;
+  CsvNumbers numbers = read_csv_numbers(file, columns_, form);
+  if (numbers.y.defined() && numbers.y.size(1) == 1) numbers.y = numbers.y.squeeze(1);
   return {.path = file.string(),
           .x_name = "x",
           .y_name = "y",
           .x = std::move(numbers.x),
           .y = std::move(numbers.y),
-          .of_text = true};
+          .of_text = true,
+          .texts = std::move(numbers.texts),
+          .remark = numbers.unnamed == 0
+                        ? ""
+                        : concat(file.filename().string(), ": ", counted(numbers.unnamed, "column"),
+                                 " without a name, such as pandas' index, ",
+                                 numbers.unnamed == 1 ? "is" : "are", " no input")};
 }
 
 /// Splits a part; both halves keep the order of the file.
@@ -230,6 +311,7 @@ std::array<SamplePart, 2> SampleSource::halves(SamplePart whole) const {
                        " has one part; expected dataset.split, as in split: 0.2, or "
                        "dataset.test_file"),
                 at_file_);
+  if (!whole.texts.empty()) number_classes(whole, names_of_classes(whole));
   auto [train, test] =
       split_.draw(whole.x.dim() > 0 ? whole.x.size(0) : 1, file_.filename().string());
   SamplePart trained = whole, tested = std::move(whole);

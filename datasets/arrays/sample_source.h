@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Where the samples of the data set `tensors` come from: files of arrays in four formats, with a
+/// Where the samples of the data set `tensors` come from: files of arrays in five formats, with a
 /// training and a test part, or with one part that is split.
 #pragma once
 
@@ -27,7 +27,9 @@ struct SamplePart {
   at::Tensor x, y;
   std::vector<NamedArray> further;  ///< inputs beside x
   std::vector<std::int64_t> rows;
-  bool of_text = false;  ///< every number was written as a real one, whole or not
+  bool of_text = false;            ///< every number was written as a real one, whole or not
+  std::vector<std::string> texts;  ///< targets that are names of classes, in place of y
+  std::string remark;
 };
 
 /// How much of the samples is read: Form leaves the numbers of inputs out that are no tokens.
@@ -37,17 +39,20 @@ enum class SampleDetail : std::uint8_t { All, Form };
 class SampleSource {
  public:
   /// Reads the options `file`, `target_file`, `test_file`, `test_target_file`, `split`, `seed`,
-  /// `columns`, `target` and `separator`.
+  /// `columns`, `target`, `separator`, `decimal` and `header`.
   explicit SampleSource(Options& options);
 
-  /// The training and the test part, with inputs of these names. Throws Error{Data}, and
-  /// Error{Experiment} for a choice of samples, inputs or columns that the files do not have.
-  std::array<SamplePart, 2> read(const std::vector<std::string>& inputs,
+  /// The training and the test part, with inputs of these names. With `classes`, targets of text
+  /// are numbered by the sorted names of the training part, or of the file that is split. Throws
+  /// Error{Data}, and Error{Experiment} for a choice of samples, inputs or columns that the files
+  /// do not have.
+  std::array<SamplePart, 2> read(const std::vector<std::string>& inputs, bool classes,
                                  SampleDetail detail = SampleDetail::All) const;
 
  private:
   struct Wanted {
     std::vector<std::string> inputs;
+    bool classes;
     SampleDetail detail;
   };
   std::array<SamplePart, 2> halves(SamplePart whole) const;
@@ -59,7 +64,7 @@ class SampleSource {
   std::filesystem::path file_, targets_, test_file_, test_targets_;
   DrawnSplit split_;
   CsvColumns columns_;
-  char separator_;
+  CsvForm form_;
   std::string at_file_;  ///< place of the option `file`
 };
 

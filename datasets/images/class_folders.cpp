@@ -2,9 +2,10 @@
 #include "datasets/images/class_folders.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "core/base/error.h"
+#include "core/base/wording.h"
+#include "core/tensor_files/pattern.h"
 #include "datasets/archives/circle.h"
 
 namespace pipewright {
@@ -16,9 +17,15 @@ namespace fs = std::filesystem;
   throw Error(ErrorKind::Data, "cannot list the folder: " + problem.message(), folder.string());
 }
 
+std::string lower_ending(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  return dot == std::string_view::npos ? std::string() : lower_case(name.substr(dot));
+}
+
 /// The images in and below the folder, relative to it; those of a folder come before those of its
-/// subfolders.
-std::vector<fs::path> sorted_images(const fs::path& folder) {
+/// subfolders. Counts the endings of other files that are not hidden.
+std::vector<fs::path> sorted_images(const fs::path& folder,
+                                    std::map<std::string, std::int64_t>& left_out) {
   using Walk = fs::recursive_directory_iterator;
   std::vector<fs::path> files;
   std::error_code problem;
@@ -26,8 +33,12 @@ std::vector<fs::path> sorted_images(const fs::path& folder) {
   for (; !problem && walk != Walk(); walk.increment(problem)) {
     refuse_circle(walk.depth(), walk->path());
     std::error_code gone;  // a dangling link
-    if (is_image_name(walk->path().filename().string()) && walk->is_regular_file(gone))
+    const std::string name = walk->path().filename().string();
+    if (name.starts_with('.') || !walk->is_regular_file(gone)) continue;
+    if (is_image_name(name))
       files.push_back(walk->path().lexically_relative(folder));
+    else
+      ++left_out[lower_ending(name)];
   }
   if (problem) throw_unlisted(folder, problem);
   std::ranges::sort(files, {}, [](const fs::path& file) {
@@ -40,10 +51,7 @@ std::vector<fs::path> sorted_images(const fs::path& folder) {
 
 bool is_image_name(std::string_view name) {
   if (name.starts_with('.')) return false;
-  const std::size_t dot = name.rfind('.');
-  if (dot == std::string_view::npos) return false;
-  std::string end(name.substr(dot));
-  std::ranges::transform(end, end.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string end = lower_ending(name);
   return end == ".jpg" || end == ".jpeg" || end == ".png";
 }
 
@@ -65,7 +73,7 @@ EncodedImages images_by_class(const fs::path& folder, std::span<const std::strin
   EncodedImages images;
   images.root = folder;
   for (std::size_t c = 0; c < classes.size(); ++c) {
-    const std::vector<fs::path> files = sorted_images(folder / classes[c]);
+    const std::vector<fs::path> files = sorted_images(folder / classes[c], images.left_out);
     if (files.empty())
       throw Error(ErrorKind::Data,
                   concat("class ", classes[c], " has no images (.jpg, .jpeg or .png)"),
@@ -76,6 +84,16 @@ EncodedImages images_by_class(const fs::path& folder, std::span<const std::strin
     }
   }
   return images;
+}
+
+std::vector<std::string> left_out_remarks(const EncodedImages& images) {
+  std::vector<std::string> all;
+  for (const auto& [end, count] : images.left_out)
+    all.push_back(concat(images.root.string(), ": ", counted(count, "file"), " ",
+                         end.empty() ? "without an ending" : "ending in " + end,
+                         count == 1 ? " is" : " are",
+                         " left out; images are .jpg, .jpeg and .png"));
+  return all;
 }
 
 }  // namespace pipewright

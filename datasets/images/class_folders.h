@@ -24,4 +24,7 @@ std::vector<std::string> folder_names(const std::filesystem::path& folder);
 EncodedImages images_by_class(const std::filesystem::path& folder,
                               std::span<const std::string> classes);
 
+/// Remarks on the files that are no images by their endings.
+std::vector<std::string> left_out_remarks(const EncodedImages& images);
+
 }  // namespace pipewright

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct EncodedImages {
   std::vector<std::string> names;     ///< names of the files
   std::vector<std::int64_t> labels;   ///< one per name
   std::vector<std::string> contents;  ///< one per name, or empty: files are read on demand
+  std::map<std::string, std::int64_t> left_out = {};  ///< other files beside them, by ending
 
   std::int64_t size() const { return static_cast<std::int64_t>(names.size()); }
   std::int64_t label(std::size_t i) const { return labels[i]; }

@@ -35,6 +35,11 @@ TEST(JsonReader, WhatIsNoJsonIsRefusedWithItsPlace) {
   EXPECT_EQ(fault_of("{} {}"), "run.json: is no JSON at byte 4");
 }
 
+TEST(JsonReader, AKeyTwiceInOneMappingIsRefused) {
+  EXPECT_EQ(fault_of(R"({"a": 1, "b": {"a": 2}, "a": 3})"), "run.json: has the key 'a' twice");
+  EXPECT_EQ(fault_of(R"([{"a": 1}, {"a": 2}])"), "nothing");
+}
+
 TEST(JsonReader, HostileDepthIsRefused) {
   const std::string deep(1'000'000, '[');
   EXPECT_EQ(fault_of(deep), "run.json: nests deeper than 100 levels");

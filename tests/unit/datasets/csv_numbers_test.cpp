@@ -18,9 +18,9 @@ CsvColumn numbered(std::int64_t number) {
 class CsvNumbersFile : public ::testing::Test {
  protected:
   CsvNumbers numbers(const std::string& text, const CsvColumns& columns = {},
-                     char separator = ',') {
+                     const CsvForm& form = {}) {
     put(path_, text);
-    return read_csv_numbers(path_, columns, separator);
+    return read_csv_numbers(path_, columns, form);
   }
   std::string refusal(const std::string& text, const CsvColumns& columns = {}) {
     return error_of([&] { numbers(text, columns); });
@@ -51,8 +51,8 @@ TEST_F(CsvNumbersFile, HasItsTargetInTheLastColumn) {
 TEST_F(CsvNumbersFile, ReadsNumbersAsEveryProgramWritesThem) {
   expect_table(numbers("\xef\xbb\xbf-1.5e3, +2 ,\"3\"\r\n.5,1E-2,-0\r\n\r\n"),
                {-1500, 2, 0.5, 0.01}, {3, -0.0});
-  expect_table(numbers("1;2", {}, ';'), {1}, {2});
-  expect_table(numbers("1\t2\n", {}, '\t'), {1}, {2});
+  expect_table(numbers("1;2", {}, {.separator = ';'}), {1}, {2});
+  expect_table(numbers("1\t2\n", {}, {.separator = '\t'}), {1}, {2});
 }
 
 TEST_F(CsvNumbersFile, ReadsTheChosenColumnsOnly) {
@@ -61,6 +61,47 @@ TEST_F(CsvNumbersFile, ReadsTheChosenColumnsOnly) {
                {100.5, 200.5});
   expect_table(numbers(text, {{named("area")}, {named("price, in €"), numbered(3)}}), {70, 90},
                {100.5, 3, 200.5, 4});
+}
+
+TEST_F(CsvNumbersFile, HasNamesThatAreNumbersWhereTheyAreSaidToBe) {
+  const std::string text = "0,1,2\n4,5,6\n";
+  EXPECT_TRUE(contains(refusal(text), ":1:1: the first line counts 0, 1, 2, …, as pandas names"));
+  expect_table(numbers(text, {}, {.header = CsvHeader::Names}), {4, 5}, {6});
+  expect_table(numbers(text, {}, {.header = CsvHeader::None}), {0, 1, 4, 5}, {2, 6});
+  expect_table(numbers("0,2\n4,5\n"), {0, 4}, {2, 5});
+  EXPECT_TRUE(contains(refusal("1,2,good\n3,4,bad\n"), "or dataset.header: names, or none"));
+}
+
+TEST_F(CsvNumbersFile, LeavesColumnsWithoutANameOut) {
+  const CsvNumbers read = numbers(",0,1,2\n0,4,5,6\n1,7,8,9\n");
+  expect_table(read, {4, 5, 7, 8}, {6, 9});
+  EXPECT_EQ(read.unnamed, 1u);
+  expect_table(numbers(",a,b\n7,1,2\n"), {1}, {2});
+  expect_table(numbers(",a,b\n7,1,2\n", {{numbered(1)}, {}}), {7}, {2});
+}
+
+TEST_F(CsvNumbersFile, ReadsDecimalCommasWhereAsked) {
+  const CsvForm form{.separator = ';', .decimal_comma = true};
+  expect_table(numbers("-1,5;2\n+3,25e1;\"4,5\"\n", {}, form), {-1.5, 32.5}, {2, 4.5});
+  EXPECT_TRUE(
+      contains(error_of([&] { numbers("1;2\n1.5;2\n", {}, form); }),
+               "is '1.5'; expected a finite number such as -1,5e3 (dataset.decimal: point)"));
+  EXPECT_TRUE(contains(error_of([&] { numbers("1;2\n1,5;2\n", {}, {.separator = ';'}); }),
+                       "(dataset.decimal: comma)"));
+}
+
+TEST_F(CsvNumbersFile, HasTextsAsClassesInAllRowsOrNone) {
+  const CsvForm form{.classes = true};
+  const CsvNumbers read = numbers("a,y\n1,poor\n2,\"good, \"\"really\"\"\"\n", {}, form);
+  EXPECT_EQ(values_of<double>(read.x), (std::vector<double>{1, 2}));
+  EXPECT_EQ(read.texts, (std::vector<std::string>{"poor", "good, \"really\""}));
+  const auto refused = [&](const std::string& text) {
+    return error_of([&] { numbers(text, {}, form); });
+  };
+  EXPECT_TRUE(contains(refused("a,y\n1,poor\n2,3\n"), ":3:3: column 2 (y) is 3; classes are all"));
+  EXPECT_TRUE(contains(refused("a,y\n1,3\n2,poor\n"), ":3:3: column 2 (y) is 'poor'; expected a"));
+  EXPECT_TRUE(contains(refused("a,y\n1,poor\n2,\n"), ":3:3: column 2 (y) is empty"));
+  EXPECT_TRUE(contains(refusal("a,y\n1,poor\n"), "is 'poor'; expected a finite number"));
 }
 
 TEST_F(CsvNumbersFile, SaysWhichFieldIsNoNumber) {

@@ -51,6 +51,16 @@ TEST_F(ImageFolder, KnowsItsClassesBeforeItIsOpened) {
   EXPECT_EQ(form.shape, (std::vector<std::int64_t>{3, 8, 8}));
 }
 
+TEST_F(ImageFolder, CountsTheFilesThatAreLeftOut) {
+  EXPECT_TRUE(opened("split: 2")->remarks().empty());
+  for (const char* name : {"a.webp", "b.WEBP", "c.txt", ".hidden"})
+    fixtures::put(folder_ / "ant" / name, "x");
+  const std::vector<std::string> remarks = opened("split: 2")->remarks();
+  ASSERT_EQ(remarks.size(), 2u);
+  EXPECT_TRUE(contains(remarks[0], "1 file ending in .txt is left out; images are .jpg"));
+  EXPECT_TRUE(contains(remarks[1], "2 files ending in .webp are left out"));
+}
+
 TEST_F(ImageFolder, SaysWhatIsMissing) {
   EXPECT_TRUE(contains(refusal("split: 0", ErrorKind::Experiment), "dataset.split is 0; expected"));
   EXPECT_TRUE(contains(refusal("split: 12", ErrorKind::Experiment), "takes 12 samples of the 12"));

@@ -54,6 +54,17 @@ TEST_F(JsonLines, TakesNumbersAndOtherKeysAndDrawsTestTexts) {
   EXPECT_EQ(train.x[0].max().item<std::int64_t>(), 4) << "one word and no more";
 }
 
+TEST_F(JsonLines, TakesWholeRealNumbersAndTruthValuesAsClasses) {
+  const auto line = [](const std::string& label) {
+    return concat("{\"text\": \"a\", \"label\": ", label, "}\n");
+  };
+  EXPECT_EQ(opened(line("0.0") + line("1.0") + line("2"), "split: 1")->classes(), 3);
+  EXPECT_EQ(opened(line("true") + line("false") + line("true"), "split: 1")->classes(), 2);
+  const auto from_one = opened(line("1") + line("3") + line("1"), test_file(line("1")));
+  ASSERT_EQ(from_one->remarks().size(), 1u);
+  EXPECT_TRUE(contains(from_one->remarks()[0], "labels are 1 to 3, and classes count from 0"));
+}
+
 TEST_F(JsonLines, SaysWhichLineIsWrong) {
   const std::string right = "{\"text\": \"a\", \"label\": 0}\n";
   const auto second = [&](const std::string& line) {

@@ -332,7 +332,8 @@ TEST_F(SplitTensors, SayWhatIsWrong) {
   EXPECT_TRUE(contains(refusal("split: 2.5"), "a share below 1, or a whole number"));
   EXPECT_TRUE(contains(refusal("split: -1"), "at least 0"));
   EXPECT_TRUE(contains(refusal("split: 5, test_file: t.npz"), "beside dataset.test_file"));
-  EXPECT_TRUE(contains(refusal("split: 5, target: [2]"), "dataset.target is for .csv files"));
+  EXPECT_TRUE(
+      contains(refusal("split: 5, target: [2]"), "dataset.target is for .csv and .tsv files"));
   EXPECT_TRUE(contains(refusal("split: 5, target_file: y.npy"), "is for .npy files"));
   tensors_ = {{"train.x", at::zeros({2})}, {"train.y", at::zeros({2}, at::kLong)}};
   EXPECT_TRUE(contains(refusal("split: 5"), "for files of one part"));
@@ -355,6 +356,70 @@ TEST_F(TensorsDataset, ReadsClassesAndRealNumbersFromText) {
                        "record 1 (counted from 0) has the target 1.5, which is no class"));
   EXPECT_TRUE(
       contains(error_of([&] { table("1,0\n2,-1\n3,4\n")->open({}); }), "negative label -1"));
+}
+
+TEST_F(TensorsDataset, NumbersClassesOfTextByTheNamesOfTheTrainingPart) {
+  const std::filesystem::path train = folder_ / "t.csv", test = folder_ / "u.csv";
+  const auto data = [&](const std::string& text) {
+    fixtures::put(train, "a,y\n1,poor\n2,good\n3,fair\n");
+    fixtures::put(test, text);
+    auto made = make_dataset(
+        "tensors", "{file: '" + train.string() + "', test_file: '" + test.string() + "'}");
+    made->open({});
+    return made;
+  };
+  const auto read = data("a,y\n4,poor\n");
+  EXPECT_EQ(read->classes(), 3);
+  const std::vector<std::int64_t> all{0, 1, 2};
+  EXPECT_EQ(values_of<std::int64_t>(read->batch(Split::Train, all, nullptr).y),
+            (std::vector<std::int64_t>{2, 1, 0}));
+  EXPECT_EQ(values_of<std::int64_t>(read->batch(Split::Test, std::span(all).first(1), nullptr).y),
+            (std::vector<std::int64_t>{2}));
+  EXPECT_TRUE(contains(error_of([&] { data("a,y\n4,bad\n"); }),
+                       "row 0 (counted from 0, behind a line of names) has the target 'bad'"));
+  EXPECT_TRUE(contains(error_of([&] { data("a,y\n4,1\n"); }), "has targets that are numbers"));
+}
+
+TEST_F(TensorsDataset, NamesFileSampleAndColumnOfANumberThatIsNotFinite) {
+  for (const char* name : {"train.x", "test.x"}) {
+    const at::Tensor right = tensors_[name];
+    at::Tensor wrong = at::zeros({right.size(0), 2, 3});
+    wrong[1][1][2] = std::numeric_limits<double>::quiet_NaN();
+    EXPECT_TRUE(contains(refusal_with(name, wrong),
+                         "record 1 (counted from 0) has nan at [1, 2] (from 0, too)"));
+    wrong = at::zeros({right.size(0), 4}, at::kHalf);
+    wrong[0][3] = std::numeric_limits<double>::infinity();
+    EXPECT_TRUE(contains(refusal_with(name, wrong),
+                         "record 0 (counted from 0) has inf in column 3 (from 0, too)"));
+  }
+}
+
+TEST_F(TensorsDataset, RemarksThatLabelsDoNotCountFromZero) {
+  EXPECT_TRUE(opened()->remarks().empty());
+  tensors_["train.y"] = at::tensor({1, 2, 3, 1}, at::kLong);
+  tensors_["test.y"] = at::tensor({2, 1}, at::kLong);
+  const std::vector<std::string> remarks = opened()->remarks();
+  ASSERT_EQ(remarks.size(), 2u);
+  EXPECT_TRUE(contains(remarks[1], "train.y of"));
+  EXPECT_TRUE(contains(remarks[1], "labels are 1 to 3, and classes count from 0"));
+}
+
+TEST_F(TensorsDataset, ReadsFilesByTheirEndingAndNamesThoseThatItKnows) {
+  const auto opened_as = [&](const std::string& name, const std::string& text,
+                             const std::string& more = "") {
+    const std::filesystem::path path = folder_ / name;
+    fixtures::put(path, text);
+    auto made = make_dataset("tensors", "{file: '" + path.string() + "', split: 1" + more + "}");
+    made->open({});
+    return made;
+  };
+  EXPECT_EQ(opened_as("t.tsv", "1\t0\n2\t1\n")->classes(), 2);
+  EXPECT_EQ(opened_as("T.CSV", "1,0\n2,1\n")->classes(), 2);
+  EXPECT_EQ(opened_as("t.tsv", "1;0\n2;1\n", ", separator: semicolon")->classes(), 2);
+  EXPECT_TRUE(
+      contains(error_of([&] { opened_as("t.txt", "1,0\n2,1\n3,1\n"); }),
+               "ends in '.txt', and it is no safetensors file; expected .safetensors, .npz, "
+               ".npy, .csv or .tsv"));
 }
 
 TEST_F(TensorsDataset, NeedsAFile) {

@@ -185,12 +185,12 @@ INSTANTIATE_TEST_SUITE_P(error_feedback, Scheme, testing::ValuesIn(cases_of_erro
 INSTANTIATE_TEST_SUITE_P(waiting, Scheme, testing::ValuesIn(cases_of_waiting_gradients()),
                          whole_name);
 
-/// The pairs in two parts: every 64th experiment, and the others.
+/// The pairs in two parts: every 200th experiment, and the others.
 std::vector<Experiment> part_of_pairs(bool sample) {
   std::vector<Experiment> part;
   int number = 0;
   for (const Experiment& e : cases_of_pairs())
-    if ((number++ % 64 == 0) == sample) part.push_back(e);
+    if ((number++ % 200 == 0) == sample) part.push_back(e);
   return part;
 }
 INSTANTIATE_TEST_SUITE_P(some_pairs, Scheme, testing::ValuesIn(part_of_pairs(true)), whole_name);

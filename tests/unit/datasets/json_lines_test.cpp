@@ -59,7 +59,9 @@ TEST_F(JsonLines, TakesWholeRealNumbersAndTruthValuesAsClasses) {
     return concat("{\"text\": \"a\", \"label\": ", label, "}\n");
   };
   EXPECT_EQ(opened(line("0.0") + line("1.0") + line("2"), "split: 1")->classes(), 3);
-  EXPECT_EQ(opened(line("true") + line("false") + line("true"), "split: 1")->classes(), 2);
+  EXPECT_EQ(
+      opened(line("true") + line("false") + line("true") + line("false"), "split: 1")->classes(),
+      2);
   const auto from_one = opened(line("1") + line("3") + line("1"), test_file(line("1")));
   ASSERT_EQ(from_one->remarks().size(), 1u);
   EXPECT_TRUE(contains(from_one->remarks()[0], "labels are 1 to 3, and classes count from 0"));

@@ -173,6 +173,9 @@ const std::vector<Feature> kFeatures{
     {"optimizer", "stage_betas",
      [](E& e) { use_optimizer<"nadamw">(e), e.optimizer.momentum_by_delay = 0.99; }},
 
+    {"decay", "", [](E&) {}},
+    {"decay", "of_no_bias", [](E& e) { e.optimizer.biases_decay = false; }},
+
     {"rule", "unruled", [](E&) {}},
     {"rule", "clip", add_rule<"clip">},
     {"rule", "clip_model", [](E& e) { add_rule<"clip">(e), e.rules.back().over_model = true; }},
@@ -396,6 +399,7 @@ std::string undefined_because(const Experiment& e) {
   if (e.scheme.velocity == "lookahead" && optimizer != "sgd") return "velocity";
   if (e.scheme.velocity == "geometric" && !among(optimizer, {"sgd", "adam", "adamw"}))
     return "velocity";
+  if (e.scheme.adamw_decay_in_prediction && !e.optimizer.biases_decay) return "no_decay";
   std::set<std::string> names;
   for (const RuleOptions& rule : e.rules) {
     if (!names.insert(rule.name).second) return "gradient_rules";

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/exports/run_choice.h"
 #include "core/simulation/shipped_hardware.h"
 #include "core/system/terminal.h"
-#include "core/tables/run_choice.h"
 #include "tools/command.h"
 #include "tools/part_kinds.h"
 #include "tools/report/sources.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tables/run_choice.h"
+#include "core/exports/run_choice.h"
 
 #include <algorithm>
 #include <map>
@@ -20,7 +20,7 @@ struct Setting {
   std::string text() const { return concat(key, "=", value); }
 };
 
-[[noreturn]] void refuse(const std::string& why) {
+[[noreturn]] void refuse_where(const std::string& why) {
   throw Error(ErrorKind::Experiment, why, "--where");
 }
 
@@ -57,8 +57,8 @@ bool differ_in(const std::vector<Texts>& runs, const std::string& key) {
 
 /// The keys in which runs differ, but not what follows from them: those of the sweep where there
 /// are some, and of these a label only if several runs share it.
-std::vector<std::string> differing_keys(const std::vector<Texts>& runs,
-                                        const std::vector<RunRecord>& records) {
+std::vector<std::string> telling_keys(const std::vector<Texts>& runs,
+                                      const std::vector<RunRecord>& records) {
   std::vector<std::string> all{"state"}, varied;
   for (const Texts& run : runs)
     for (const auto& [key, value] : run)
@@ -85,7 +85,7 @@ std::vector<Setting> settings_of(const std::string& text) {
     else if (!settings.empty())
       settings.back().value += "," + part;
     else
-      refuse(concat("'", text, "' is no KEY=VALUE; expected settings such as seed=2"));
+      refuse_where(concat("'", text, "' is no KEY=VALUE; expected settings such as seed=2"));
   }
   return settings;
 }
@@ -107,11 +107,11 @@ std::string full_key(const std::string& key, const std::vector<Texts>& runs) {
   }
   if (fitting.size() == 1) return *fitting.begin();
   if (fitting.empty())
-    refuse(concat("no run has an option '", key, "'",
-                  did_you_mean(key, std::vector<std::string>(known.begin(), known.end()))));
-  refuse(concat("'", key, "' may be ",
-                join(std::vector<std::string>(fitting.begin(), fitting.end()), " or "),
-                "; write which"));
+    refuse_where(concat("no run has an option '", key, "'",
+                        did_you_mean(key, std::vector<std::string>(known.begin(), known.end()))));
+  refuse_where(concat("'", key, "' may be ",
+                      join(std::vector<std::string>(fitting.begin(), fitting.end()), " or "),
+                      "; write which"));
 }
 
 /// `b` as a user writes it: lists may have blanks.
@@ -136,9 +136,9 @@ const RunRecord& chosen_run(const std::vector<RunRecord>& runs, const std::strin
       return !same_value(value_in(texts[i], setting.key), setting.value);
     });
     if (fitting.empty())
-      refuse(concat("no run", so_far.empty() ? "" : concat(" with ", so_far), " has ",
-                    setting.text(), "; there ", setting.key, " is ",
-                    values_text(left, setting.key)));
+      refuse_where(concat("no run", so_far.empty() ? "" : concat(" with ", so_far), " has ",
+                          setting.text(), "; there ", setting.key, " is ",
+                          values_text(left, setting.key)));
     so_far += concat(so_far.empty() ? "" : ",", setting.text());
     left.clear();
     for (const std::size_t i : fitting) left.push_back(texts[i]);
@@ -147,19 +147,19 @@ const RunRecord& chosen_run(const std::vector<RunRecord>& runs, const std::strin
   std::vector<RunRecord> several;
   for (const std::size_t i : fitting) several.push_back(runs[i]);
   std::vector<std::string> differences;
-  for (const std::string& key : differing_keys(left, several))
+  for (const std::string& key : telling_keys(left, several))
     if (differences.size() < 3)
       differences.push_back(concat(key, " (", values_text(left, key), ")"));
   if (differences.empty())
     for (const RunRecord& run : several) differences.push_back(run.folder.filename().string());
-  refuse(
+  refuse_where(
       concat(several.size(), " runs have ", so_far, "; they differ in ", join(differences, ", ")));
 }
 
 std::vector<std::string> distinguishing_settings(const std::vector<RunRecord>& runs) {
   std::vector<Texts> texts;
   for (const RunRecord& run : runs) texts.push_back(texts_of(run));
-  std::vector<std::string> keys = differing_keys(texts, runs);
+  std::vector<std::string> keys = telling_keys(texts, runs);
   std::erase(keys, "state");
   std::vector<std::string> all;
   for (const Texts& run : texts) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tables/run_choice.h"
+#include "core/exports/run_choice.h"
 
 #include <gtest/gtest.h>
 

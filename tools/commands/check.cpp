@@ -118,9 +118,10 @@ void check(const std::vector<std::function<void()>>& parts) {
   if (!wrong.empty()) throw Error(ErrorKind::Experiment, join(wrong, "\n"));
 }
 
-void print_remarks(const Plan& plan) {
+/// `here`: the plan is for this machine.
+void print_remarks(const Plan& plan, bool here) {
   const Experiment& e = *plan.experiment;
-  const bool on_cpu = std::ranges::any_of(plan.devices, &at::Device::is_cpu);
+  const bool on_cpu = here && std::ranges::any_of(plan.devices, &at::Device::is_cpu);
   std::vector<std::string> remarks{e.scheme->remark(), e.optimizer->remark(),
                                    precision_remark(e.train.precision, on_cpu),
                                    memory_format_remark(e)};
@@ -186,7 +187,7 @@ void check_one(const CommandLine& line, Value document, const std::string& remar
   print_plan(plan, fit);
   print_edges(settled);
   if (!fit) print_cut(settled);
-  print_remarks(plan);
+  print_remarks(plan, !fit);
   fit ? fit->require() : check_memory(plan);
 }
 

@@ -186,7 +186,9 @@ void check_output(const Experiment& e, const Dataset& dataset) {
   Tensors outputs;
   try {
     outputs = outputs_on_meta(e, batch.x);
-  } catch (const c10::Error&) {  // a layer needs values
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception&) {  // a layer needs values; if it is broken, training says where
     return;
   }
   try {

@@ -97,9 +97,7 @@ TEST_P(Failures, OfAWorkerBetweenReplicasLetTheOthersEnd) {
 
 TEST_P(Failures, OfOurOwnKindsKeepTheirKind) {
   Laboratory laboratory("{scheme: {name: pipedream}}");
-  laboratory.watch(2, [](const Pass& pass) {
-    if (pass.minibatch == 1) throw Error(ErrorKind::Experiment, "cannot", "here");
-  });
+  laboratory.watch(2, [](const Pass&) { throw Error(ErrorKind::Experiment, "cannot", "here"); });
   const Error error = failure_of(laboratory, GetParam());
   EXPECT_EQ(error.kind(), ErrorKind::Experiment);
   EXPECT_STREQ(error.what(), "here: cannot");

@@ -23,9 +23,10 @@ class Watched final : public Layer {
   std::vector<BufferSpec> buffers() const override { return inner_->buffers(); }
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
                      std::span<at::Tensor> buffers, const Pass& pass) const override {
-    if (before_) before_(pass);
+    const bool shapes = input.is_meta();  // a plan runs the layers once for their shapes
+    if (before_ && !shapes) before_(pass);
     const at::Tensor output = inner_->forward(input, parameters, buffers, pass);
-    return factor_ ? output.mul(factor_(pass)) : output;
+    return factor_ && !shapes ? output.mul(factor_(pass)) : output;
   }
 
  private:

@@ -41,7 +41,7 @@ class Laboratory {
   Plan& plan();
 
   using Hook = std::function<void(const Pass& pass)>;
-  /// Calls `hook` before each forward of that layer.
+  /// Calls `hook` before each forward of that layer, but for those on the meta device.
   void watch(std::size_t layer, Hook hook);
   /// Multiplies that layer's output by factor(pass).
   void scale(std::size_t layer, std::function<double(const Pass& pass)> factor);

@@ -111,7 +111,7 @@ class Counting final : public Layer {
   }
   Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
                       std::span<at::Tensor> buffers, const Pass& pass) const override {
-    most = std::max(most, inputs.size());
+    if (!inputs[0].is_meta()) most = std::max(most, inputs.size());
     return inner_->forward_all(inputs, parameters, buffers, pass);
   }
   mutable std::size_t most = 0;

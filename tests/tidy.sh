@@ -19,5 +19,8 @@ if grep -q /units/ "$build/tidy-units"; then  # files compiled together are look
   mv "$build/tidy-units.together" "$build/tidy-units"
 fi
 [ -s "$build/tidy-units" ] || { echo "$build/compile_commands.json names no sources of ours" >&2; exit 1; }
-xargs --max-procs=2 --max-args=1 clang-tidy -p "$build" --quiet --extra-arg=-Wno-unknown-warning-option \
+# Clang takes neither precompiled headers nor parameters of GCC.
+mkdir -p "$build/tidy"
+sed -E 's/ -Winvalid-pch//g; s/ -include [^ ]*cmake_pch\.hxx//g; s/ --param=[^ ]*//g' "$build/compile_commands.json" >"$build/tidy/compile_commands.json"
+xargs --max-procs=2 --max-args=1 clang-tidy -p "$build/tidy" --quiet --extra-arg=-Wno-unknown-warning-option \
   <"$build/tidy-units" 2> >(grep -vE "^[0-9]+ warnings? (and [0-9]+ errors? )?generated|^Suppressed |^Use -header-filter" >&2)

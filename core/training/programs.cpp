@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/training/programs.h"
 
-#include <ranges>
 #include <utility>
 
 namespace pipewright {
@@ -41,13 +40,14 @@ const Program& Programs::program_of(std::int64_t first, int minibatches) {
 /// Every segment has an update of each stage, so that so many segments hold all that wait.
 std::vector<std::vector<int>> Programs::waiting_at(std::int64_t position) const {
   const Experiment& e = *plan_.experiment;
-  std::vector<std::int64_t> begins;
-  while (position > 0 && std::ssize(begins) < e.perturbation.gradient_delay)
-    begins.push_back(position = plan_.drains.previous(position));
+  std::int64_t first = position;
+  for (int back = 0; first > 0 && back < e.perturbation.gradient_delay; ++back)
+    first = plan_.drains.previous(first);
   std::vector<std::vector<int>> waiting;
-  for (const std::int64_t first : begins | std::views::reverse)
-    waiting = proved_schedule(e, plan_.drains.next(first) - first, static_cast<int>(first), waiting)
-                  .versions.waiting;
+  for (std::int64_t next = first; first < position; first = next) {
+    next = plan_.drains.next(first);
+    waiting = proved_schedule(e, next - first, static_cast<int>(first), waiting).versions.waiting;
+  }
   return waiting;
 }
 

@@ -12,6 +12,7 @@ import harness
 from harness import DATA, EXPERIMENT, MLP, changed
 
 REAL = "dataset: {name: tensors, file: real.csv, split: 1}\nloader: {batch_size: 2}\n"
+TWO = "dataset: {name: synthetic, classes: 2}\nmodel: {name: mlp, widths: [8, 1]}\n"
 QUADRATIC = "dataset: {name: quadratic}\nmodel: {name: quadratic}\n"  # whose output is the loss
 KINDS = {
     "scheme": "schemes",
@@ -131,7 +132,7 @@ class Commands(harness.EndToEnd):
                 self.assertIn("\nOptions\n", page)
                 example = page.rsplit("\nExample\n", 1)[1]
                 if kind in ("scheme", "optimizer", "loss"):
-                    needs = {"output": QUADRATIC, "mse": REAL, "l1": REAL}.get(name, "") if kind == "loss" else ""
+                    needs = {"output": QUADRATIC, "mse": REAL, "l1": REAL, "binary_cross_entropy": TWO}.get(name, "") if kind == "loss" else ""
                     self.write("x.yaml", textwrap.dedent(example).strip() + "\n" + needs)
                     self.pipewright("check", "x.yaml")
                 if "Required" in page or ": required" in page:

@@ -131,20 +131,21 @@ class Decoder final : public Model {
     attention_ = {.dropout = dropout_, .causal = true};
     const std::string positions =
         options.choice("positions", {"rotary", "learned", "none"}, preset.positions,
-                       "Queries and keys are turned by their position, a learned vector is added "
+                       "Queries and keys are rotated by their position, a learned vector is added "
                        "to the embedding, "
                        "or neither.");
     learned_ = positions == "learned";
     RotaryOptions rotary{
-        .base =
-            options.number("rotary_base", preset.rotary_base,
-                           "The slowest pair of a head turns by about position/base.", {1, 1e9}),
+        .base = options.number("rotary_base", preset.rotary_base,
+                               "The slowest pair of a head is rotated by about position/base.",
+                               {1, 1e9}),
         .share = options.number("rotary_share", preset.rotary_share,
-                                "Part of the pairs of a head that are turned.", {0, 1}),
-        .reaches_base = options.flag(
-            "rotary_reaches_base", std::string(preset.name) == "slow_links",
-            "Whether the slowest pair turns by position/base exactly: the exponents of the base "
-            "are i/(n − 1) instead of i/n.")};
+                                "Share of a head's pairs that are rotated.", {0, 1}),
+        .reaches_base =
+            options.flag("rotary_reaches_base", std::string(preset.name) == "slow_links",
+                         "Whether the slowest pair is rotated by position/base exactly: the "
+                         "exponents of the base "
+                         "are i/(n − 1) instead of i/n.")};
     if (positions == "rotary") attention_.rotary = rotary;
     attention_.key_heads = options.integer(
         "kv_heads", 0, "Heads of keys and values, a divisor of `heads`; 0: as many.", {0, 1e6});

@@ -91,12 +91,12 @@ LayerPtr self_attention(std::int64_t width, std::int64_t heads, double dropout_p
 /// A layer and its name within the layer that contains it.
 using NamedLayer = std::pair<std::string, LayerPtr>;
 
-/// Angles by which queries and keys are turned (Su et al., 2021): that of pair i at position p is p
-/// base^(−i/n) for the first n pairs, a `share` of all, and 0 for the others.
+/// Angles by which queries and keys are rotated (Su et al., 2021): that of pair i at position p is
+/// p base^(−i/n) for the first n pairs, a `share` of all, and 0 for the others.
 struct RotaryOptions {
   double base = 10'000;
-  double share = 1;           ///< of the pairs that are turned
-  bool reaches_base = false;  ///< the slowest turns by p/base: n is then one less in the exponent
+  double share = 1;           ///< of the pairs that are rotated
+  bool reaches_base = false;  ///< the slowest rotates by p/base: the exponents are −i/(n − 1)
 };
 
 struct AttentionOptions {
@@ -107,7 +107,7 @@ struct AttentionOptions {
   std::int64_t key_heads = 0;  ///< of keys and values, each for heads / key_heads queries; 0: heads
   double scale = 0;            ///< of the scores; 0: 1/√d
   std::optional<double> norm_eps;  ///< queries and keys are divided by √(mean of squares + this)
-  std::optional<RotaryOptions> rotary;  ///< then turned
+  std::optional<RotaryOptions> rotary;  ///< then rotated
 };
 /// Self-attention with the given projections, whose parameters are "<name>.weight", …: either three
 /// that give q, k and v, or one that gives them concatenated.

@@ -261,8 +261,8 @@ class Clock {
         input.gradient);
   }
 
-  /// Where it stands when the action's input arrives or, with Receives::ProgramOrder until its
-  /// worker comes to it, when it was sent; nullptr if nothing makes it.
+  /// The arrival time of the action's input; nullptr if no action makes that input. With
+  /// Receives::ProgramOrder it is the time of sending until the receiving worker comes to it.
   double* arrival_of(const Action& action, InputSource input) {
     if (!input.gradient) return &times_.forward_arrivals[slots_.forward(action, input.stage)];
     const std::size_t slot = slots_.backward(action, input.stage);

@@ -188,14 +188,14 @@ void check_output(const Experiment& e, const Dataset& dataset) {
     outputs = outputs_on_meta(e, batch.x);
   } catch (const Error&) {
     throw;
-  } catch (const std::exception&) {  // a layer needs values; if it is broken, training says where
+  } catch (const std::exception&) {  // the layer needs values, or it is broken: training says where
     return;
   }
   try {
     (*e.loss)(outputs[0], batch.y);
   } catch (const Error& error) {
     throw Error(error.kind(), error.message(), e.where("loss"));
-  } catch (const std::exception&) {  // the same of the loss, as of l1, which needs values
+  } catch (const std::exception&) {  // the loss needs values, as l1 does, or it is broken
   }
 }
 

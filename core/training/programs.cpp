@@ -37,7 +37,8 @@ const Program& Programs::program_of(std::int64_t first, int minibatches) {
   return kept_.emplace_back(compile(std::move(proved)));
 }
 
-/// Every segment has an update of each stage, so that so many segments hold all that wait.
+/// Every segment updates each stage at least once, so the last `gradient_delay` segments before the
+/// position hold all gradients that wait there.
 std::vector<std::vector<int>> Programs::waiting_at(std::int64_t position) const {
   const Experiment& e = *plan_.experiment;
   std::int64_t first = position;

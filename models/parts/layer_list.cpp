@@ -128,7 +128,7 @@ Step read_causal_attention(Options& options, const SampleShape& before) {
   const std::int64_t key_heads = options.integer(
       "kv_heads", heads, "Heads of keys and values; a divisor of the heads.", kSize);
   const double base = options.number(
-      "rotary_base", 10'000, "Of rotary positions; 0: queries and keys are not turned.", {0, 1e9});
+      "rotary_base", 10'000, "Of rotary positions; 0: queries and keys are not rotated.", {0, 1e9});
   const bool normed = options.flag(
       "qk_norm", false, "Whether queries and keys are divided by their root mean square.");
   const double scale =

@@ -72,6 +72,21 @@ class Llama(torch.nn.Module):
         return self.theirs(x, use_cache=False).logits
 
 
+def gpt2_config(vocabulary, width, heads, layers, tokens, **_):
+    """GPT-2 without dropout, with an output of its own."""
+    return transformers.GPT2Config(
+        vocab_size=vocabulary,
+        n_positions=tokens,
+        n_embd=width,
+        n_head=heads,
+        n_layer=layers,
+        resid_pdrop=0,
+        embd_pdrop=0,
+        attn_pdrop=0,
+        tie_word_embeddings=False,
+    )
+
+
 class Gpt2(torch.nn.Module):
     """GPT2LMHeadModel, whose three projections are one tensor there, transposed, and whose output has no bias."""
 
@@ -79,17 +94,7 @@ class Gpt2(torch.nn.Module):
 
     def __init__(self):
         super().__init__()
-        config = transformers.GPT2Config(
-            vocab_size=SMALL["vocabulary"],
-            n_positions=SMALL["tokens"],
-            n_embd=SMALL["width"],
-            n_head=SMALL["heads"],
-            n_layer=SMALL["layers"],
-            resid_pdrop=0,
-            embd_pdrop=0,
-            attn_pdrop=0,
-            tie_word_embeddings=False,
-        )
+        config = gpt2_config(**SMALL)
         self.theirs = transformers.GPT2LMHeadModel(config).double()
         self.parts, self.places = {}, {}
         for name, each in self.theirs.named_parameters():

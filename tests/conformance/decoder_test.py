@@ -64,6 +64,14 @@ class Decoder(unittest.TestCase):
             losses = [float(row["loss"]) for row in csv.DictReader(file)]
         return load_file(self.folder / label / "final.safetensors"), losses
 
+    def from_transformers(self, module):
+        """The model that begins with weights under transformers' names, where there are such."""
+        model = {"name": "decoder", "weights": "start.safetensors"} | SMALL | module.options
+        if not isinstance(module, decoder_modules.Llama):
+            return model
+        save_file(module.theirs.state_dict(), self.folder / "theirs.safetensors")
+        return model | {"weights": "theirs.safetensors", "weights_format": "huggingface"}
+
     def compare(self, label, ours, theirs):
         self.assertEqual(sorted(ours[0]), sorted(theirs[0]))
         far = max(difference(each, theirs[0][name]) for name, each in ours[0].items())
@@ -78,6 +86,7 @@ class Decoder(unittest.TestCase):
             module = decoder_modules.randomised(make())
             start = {name: each.detach().clone().contiguous() for name, each in module.named().items()}
             save_file(start, self.folder / "start.safetensors")
+            beginning = self.from_transformers(module)
             x, y = data(BATCH * STEPS)
             save_file({"train.x": x, "train.y": y, "test.x": x[:1].clone(), "test.y": y[:1].clone()}, self.folder / "data.safetensors")
             losses = train(module, x, y)
@@ -86,7 +95,7 @@ class Decoder(unittest.TestCase):
             self.assertGreater(moved, 1e-3, "nothing was learned")
             cut = {"stages": 4, "balance": "layers", "microbatches": 2}
             for label, changes in {
-                "uncut": {},
+                "uncut": {"model": beginning},
                 "cut": {"pipeline": cut, "scheme": {"name": "gpipe"}},
                 "recomputed": {"pipeline": cut | {"recompute": "always"}, "scheme": {"name": "one_f_one_b"}},
                 "in slices": {"pipeline": cut | {"slices": 3}, "scheme": {"name": "seq1f1b"}},

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable
 
+import decoder_modules
 import skips
 import torch
 import torchvision
@@ -112,17 +113,7 @@ def roberta_case(tokens):
 
 
 def gpt_case():
-    config = transformers.GPT2Config(
-        vocab_size=SMALL["vocabulary"],
-        n_positions=24,
-        n_embd=SMALL["width"],
-        n_head=SMALL["heads"],
-        n_layer=SMALL["layers"],
-        resid_pdrop=0,
-        embd_pdrop=0,
-        attn_pdrop=0,
-        tie_word_embeddings=False,
-    )
+    config = decoder_modules.gpt2_config(tokens=24, **SMALL)
     return Case(
         {"name": "gpt", "tokens": 24} | SMALL,
         lambda: transformers.GPT2LMHeadModel(config),

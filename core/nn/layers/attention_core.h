@@ -24,7 +24,7 @@ class AttentionCore {
   }
 
   /// dropout(softmax(scale q kᵀ)) v for q [batch, heads, queries, d], k and v [batch, key heads,
-  /// keys, d], with q and k normalised and turned before where the options say so. `keys` is bool
+  /// keys, d], with q and k normalised and rotated before where the options say so. `keys` is bool
   /// [batch, keys], true where a key may be attended to; undefined: all may. A query that may
   /// attend to no key gets zeros. In a pass with slices, k and v are those of this slice, and its
   /// queries also attend to the keys of the slices before it.

@@ -23,7 +23,6 @@ at::ScalarType wide_format(const at::Tensor& x, const at::Tensor& weight) {
 
 /// With r = 1/√(mean x² + eps) and n numbers a row: y = w x r, so that for a gradient g
 ///   dx = r (g w) − x r³/n Σ (g w x),   dw = Σ over rows of g x r.
-/// LibTorch's own takes seven operators on a CPU, and keeps four tensors of the size of x.
 struct RmsNormalized : torch::autograd::Function<RmsNormalized> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
                             const std::optional<at::Tensor>& weight, double eps) {
@@ -81,7 +80,7 @@ at::Tensor rms_normalized(const at::Tensor& x, const at::Tensor& weight, double 
     const at::Tensor root = at::empty(rows, x.options().dtype(wide_format(x, weight)));
     return made_on_meta({x, weight}, at::empty_like(x), {x, root});
   }
-  if (!x.is_cpu()) {  // has one kernel for it
+  if (!x.is_cpu()) {  // LibTorch has one kernel for it there
     const at::Tensor wide = x.to(wide_format(x, weight));
     const auto gain = weight.defined() ? std::optional(weight) : std::nullopt;
     return at::rms_norm(wide, {x.size(-1)}, gain, eps).to(x.scalar_type());

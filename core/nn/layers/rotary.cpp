@@ -14,7 +14,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-at::Tensor turned(const at::Tensor& x, const at::Tensor& cosines, const at::Tensor& sines,
+at::Tensor rotate(const at::Tensor& x, const at::Tensor& cosines, const at::Tensor& sines,
                   double direction) {
   const std::int64_t half = x.size(-1) / 2;
   const at::Tensor left = x.narrow(-1, 0, half), right = x.narrow(-1, half, half);
@@ -27,18 +27,18 @@ at::Tensor turned(const at::Tensor& x, const at::Tensor& cosines, const at::Tens
   return y;
 }
 
-/// The gradient is turned back.
+/// The gradient is rotated back.
 struct Rotated : torch::autograd::Function<Rotated> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
                             const at::Tensor& cosines, const at::Tensor& sines) {
     context->save_for_backward({cosines, sines});
-    return turned(x, cosines, sines, 1);
+    return rotate(x, cosines, sines, 1);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     if (!gradients[0].defined()) return {{}, {}, {}};
     const variable_list saved = context->get_saved_variables();
-    return {turned(gradients[0], saved[0], saved[1], -1), {}, {}};
+    return {rotate(gradients[0], saved[0], saved[1], -1), {}, {}};
   }
 };
 
@@ -46,12 +46,12 @@ struct Rotated : torch::autograd::Function<Rotated> {
 
 RotaryTable rotary_table(const RotaryOptions& options, std::int64_t first, std::int64_t tokens,
                          std::int64_t d, const at::Tensor& like) {
-  const auto turning = std::llround(options.share * static_cast<double>(d / 2));
+  const auto pairs = std::llround(options.share * static_cast<double>(d / 2));
   const at::TensorOptions wide = at::TensorOptions(at::kDouble).device(like.device());
-  const double last = options.reaches_base ? std::max<double>(1, static_cast<double>(turning - 1))
-                                           : static_cast<double>(turning);
-  const at::Tensor exponents = at::arange(turning, wide).mul_(-std::log(options.base) / last);
-  const at::Tensor frequencies = at::constant_pad_nd(exponents.exp_(), {0, d / 2 - turning});
+  const double last = options.reaches_base ? std::max<double>(1, static_cast<double>(pairs - 1))
+                                           : static_cast<double>(pairs);
+  const at::Tensor exponents = at::arange(pairs, wide).mul_(-std::log(options.base) / last);
+  const at::Tensor frequencies = at::constant_pad_nd(exponents.exp_(), {0, d / 2 - pairs});
   const at::Tensor angles = at::outer(at::arange(first, first + tokens, wide), frequencies);
   return {angles.cos().to(like.scalar_type()), angles.sin().to(like.scalar_type())};
 }

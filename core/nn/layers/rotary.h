@@ -10,7 +10,7 @@
 
 namespace pipewright {
 
-/// Cosines and sines of the angles by which the pairs of each position are turned, [tokens, d/2].
+/// Cosines and sines of the angles by which the pairs of each position are rotated, [tokens, d/2].
 struct RotaryTable {
   at::Tensor cosines, sines;
 };
@@ -20,7 +20,7 @@ struct RotaryTable {
 RotaryTable rotary_table(const RotaryOptions& options, std::int64_t first, std::int64_t tokens,
                          std::int64_t d, const at::Tensor& like);
 
-/// Turns each pair (x_i, x_{i + d/2}) of x [..., tokens, d] by its angle a (Su et al., 2021):
+/// Rotates each pair (x_i, x_{i + d/2}) of x [..., tokens, d] by its angle a (Su et al., 2021):
 /// (x_i cos a − x_{i + d/2} sin a, x_{i + d/2} cos a + x_i sin a).
 at::Tensor rotated(const at::Tensor& x, const RotaryTable& table);
 

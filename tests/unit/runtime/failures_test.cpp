@@ -95,6 +95,25 @@ TEST_P(Failures, OfAWorkerBetweenReplicasLetTheOthersEnd) {
   EXPECT_EQ(failure_of(laboratory, GetParam()).where(), "worker 7, stage 3, 3F2");
 }
 
+/// Throws wherever it runs, also on the meta device.
+class Broken final : public Layer {
+ public:
+  explicit Broken(std::string name) { set_name(std::move(name)); }
+  at::Tensor forward(const at::Tensor&, std::span<const at::Tensor>, std::span<at::Tensor>,
+                     const Pass&) const override {
+    throw std::runtime_error("always broken");
+  }
+};
+
+TEST_P(Failures, OfALayerThatIsBrokenWhereShapesAreCheckedAreThoseOfTheTraining) {
+  Laboratory laboratory("{scheme: {name: pipedream}}");
+  LayerPtr& layer = laboratory.experiment.layers[1];
+  layer = std::make_shared<Broken>(layer->name());
+  const Error error = failure_of(laboratory, GetParam());
+  EXPECT_EQ(error.where(), "worker 1, stage 1, 1F0");
+  EXPECT_EQ(error.message(), "always broken");
+}
+
 TEST_P(Failures, OfOurOwnKindsKeepTheirKind) {
   Laboratory laboratory("{scheme: {name: pipedream}}");
   laboratory.watch(2, [](const Pass&) { throw Error(ErrorKind::Experiment, "cannot", "here"); });

@@ -67,25 +67,40 @@ Value* find_path(Value& of, std::string_view dotted) {
   return const_cast<Value*>(std::as_const(of).find_path(dotted));
 }
 
+/// Options that change nothing with these values.
+struct IdleOption {
+  const char* section;  ///< its dotted path; "": the document
+  const char* option;
+  Value value;
+};
+
+const std::vector<IdleOption>& idle_options() {
+  static const std::vector<IdleOption> all{
+      {"", "gradient_rules", Value::sequence()},
+      {"dataset", "decimal", Value::of("point")},
+      {"dataset", "header", Value::of("auto")},
+      {"loss", "average", Value::of("samples")},
+      {"optimizer", "momentum_by_delay", Value::of("none")},
+      {"optimizer", "no_decay", Value::sequence()},
+      {"pipeline", "slices", Value::of(1)},
+      {"pipeline.cut", "each", Value::of(false)},
+  };
+  return all;
+}
+
 /// Without sections and options that change nothing as they are: the experiment is then that of a
 /// program without them.
 Value without_idle(Value resolved) {
-  const Value* const rules = resolved.find("gradient_rules");
-  if (rules != nullptr && rules->is(Value::Kind::Sequence) && rules->items.empty())
-    std::erase_if(resolved.fields,
-                  [](const auto& field) { return field.first == "gradient_rules"; });
-  if (Value* const pipeline = resolved.find("pipeline"))
-    std::erase_if(pipeline->fields, [](const auto& field) {
-      return field.first == "slices" && field.second == Value::of(1);
-    });
-  if (Value* const cut = find_path(resolved, "pipeline.cut"))
-    std::erase_if(cut->fields, [](const auto& field) {
-      return field.first == "each" && field.second == Value::of(false);
-    });
-  if (Value* const optimizer = resolved.find("optimizer"))
-    std::erase_if(optimizer->fields, [](const auto& field) {
-      return field.first == "momentum_by_delay" && field.second == Value::of("none");
-    });
+  for (const auto& [section, option, value] : idle_options()) {
+    Value* const of = *section == '\0' ? &resolved : find_path(resolved, section);
+    if (of != nullptr)
+      std::erase_if(of->fields, [&](const auto& field) {
+        return field.first == option && field.second == value;
+      });
+  }
+  Value* const separator = find_path(resolved, "dataset.separator");
+  if (separator != nullptr && *separator == Value::of("auto"))
+    *separator = Value::of("comma");  // the default before tabs were recognised
   return without_idle_perturb(without_idle_offload(without_idle_output(std::move(resolved))));
 }
 

@@ -81,6 +81,27 @@ TEST(Identity, IsThatOfEarlierProgramsWithoutGradientRules) {
   EXPECT_NE(plain.experiment.identity, ruled.experiment.identity);
 }
 
+/// Digests that 1.0.0-rc.1 wrote into run.json. An option that is new since then must change none
+/// of them while it has its default, or unfinished runs cannot be resumed by a newer program.
+TEST(Identity, IsThatOfTheFirstCandidateForEveryOptimizer) {
+  const std::vector<std::pair<const char*, const char*>> digests{
+      {"adam", "45cab54362e783f3"},    {"adamw", "60503f7daecff7ed"},
+      {"adan", "35364171ff19522a"},    {"lion", "e8ccacd3183c7df6"},
+      {"muon", "946aa0fc6e02314f"},    {"nadamw", "7a9e4619abe48f74"},
+      {"rmsprop", "7937804f883c812c"}, {"sgd", "62607ad71c55d2fa"},
+      {"soap", "7dd191eca33cd632"},
+  };
+  for (const auto& [optimizer, digest] : digests)
+    EXPECT_EQ(
+        read_experiment(parse_yaml(concat("{dataset: {name: digits}, model: {name: mlp, widths: "
+                                          "[64, 10]}, train: {epochs: 1}, optimizer: {name: ",
+                                          optimizer, "}}"),
+                                   "f.yaml"))
+            .digest,
+        digest)
+        << optimizer;
+}
+
 TEST(Identity, IsThatOfEarlierProgramsWhereAllStagesHaveOneMomentum) {
   const Laboratory plain("{}"), by_delay("{optimizer.momentum_by_delay: 0.99}");
   Value older = plain.experiment.resolved;

@@ -43,10 +43,10 @@ class ScheduleSearch {
           candidates_[split].push_back({name, orders_of(proved.schedule, split)});
       return !is_over();
     });
-    if (is_over()) {
-      best_.bound = bound();
-    } else {
-      best_.bound = search(task(true));
+    best_.bound = bound();
+    if (!is_over()) {
+      const PaceBound split = search(task(true));
+      if (!whole_may_be_faster_) best_.bound = split;  // else it is no bound of whole backwards
     }
     if (whole_may_be_faster_ && !is_over()) {
       search(task(false));

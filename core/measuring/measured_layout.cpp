@@ -79,11 +79,14 @@ Profile profile_for_cut(const Experiment& e, const LayoutRequest& request) {
   return load_profile(given, e, profiled_device(e), e.where(kBalance));
 }
 
-/// The file of the cut that runs of a sweep share which have this model, loss, optimizer, number of
-/// stages and rule, whatever their schemes and micro-batches.
+/// The file of the cut that runs of a sweep share: those that agree in all that times of layers
+/// depend on and in the rule, whatever their schemes and micro-batches.
 std::filesystem::path shared_cut_file(const Experiment& e, const LayoutRequest& request) {
   Value key = Value::mapping();
-  for (const char* const path : {"model", "loss", "pipeline.stages", kBalance, "pipeline.cut"})
+  for (const char* const path :
+       {"dataset", "model", "loss", "optimizer.name", "train.precision", "pipeline.stages",
+        kBalance, "pipeline.cut", "pipeline.device", "pipeline.threads", "pipeline.memory_format",
+        "pipeline.recompute"})
     if (const Value* const value = e.resolved.find_path(path)) key.at_or_add(path) = *value;
   return request.runs / concat("cut-", digest(key), ".yaml");
 }

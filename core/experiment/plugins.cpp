@@ -154,10 +154,27 @@ std::string thrown_at_start(const std::exception& thrown) {
   std::abort();
 }
 
+/// While it lives, an exception that ends the program is the fault of the plugin that is loaded.
+class LoadingGuard {
+ public:
+  explicit LoadingGuard(const std::filesystem::path& path)
+      : before_(std::set_terminate(end_loading)) {
+    loading = &path;
+  }
+  ~LoadingGuard() {
+    std::set_terminate(before_);
+    loading = nullptr;
+  }
+  LoadingGuard(const LoadingGuard&) = delete;
+  LoadingGuard& operator=(const LoadingGuard&) = delete;
+
+ private:
+  std::terminate_handler before_;
+};
+
 /// Loads it. Its static constructors run, and what they throw is the plugin's fault.
 void load_guarded(PluginFile& file, const std::filesystem::path& path) {
-  loading = &path;
-  const std::terminate_handler before = std::set_terminate(end_loading);
+  const LoadingGuard guard(path);
   bool loaded = false;
   try {
     loaded = file.load();
@@ -166,7 +183,6 @@ void load_guarded(PluginFile& file, const std::filesystem::path& path) {
   } catch (const std::exception& thrown) {
     refuse(path, thrown_at_start(thrown));
   }
-  std::set_terminate(before);
   if (!loaded) refuse(path, concat("cannot be loaded: ", file.loader_message()));
 }
 

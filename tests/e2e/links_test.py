@@ -112,7 +112,7 @@ def unknown_names(text, tests, bases=(SOURCE,)):
     for name in re.findall(r"`([A-Z]\w+\.[A-Z]\w+)`", text):
         if name not in tests and not name.startswith("Suite."):
             yield f"{name}: there is no such test"
-    for path in re.findall(r"`([\w.-]+/[\w./-]*)`", text):
+    for path in re.findall(r"`((?!\.\./)[\w.-]+/[\w./-]*)`", text):
         first = path.split("/")[0]
         if first in ("build", "runs") or not any((base / first).is_dir() for base in bases):
             continue  # of a run, of LibTorch

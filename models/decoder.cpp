@@ -20,8 +20,9 @@ struct Preset {
   const char* name;
   const char *norm = "rms", *positions = "rotary", *mlp = "swiglu";
   std::int64_t vocabulary = 50'257, width = 768, heads = 12, layers = 12;
-  bool bias = false, embedding_norm = false, qk_norm = false, zero_init = false;
+  bool bias = false, head_bias = false, embedding_norm = false, qk_norm = false, zero_init = false;
   double norm_eps = 1e-5, rotary_base = 10'000, rotary_share = 1, scale = 0, logit_bound = 0;
+  bool rotary_reaches_base = false;
 };
 
 constexpr Preset kPresets[] = {
@@ -36,6 +37,7 @@ constexpr Preset kPresets[] = {
      .heads = 8,
      .layers = 8,
      .bias = true,
+     .head_bias = true,
      .embedding_norm = true,
      .qk_norm = true,
      .zero_init = true,
@@ -43,12 +45,14 @@ constexpr Preset kPresets[] = {
      .rotary_base = 1024,
      .rotary_share = 0.5,
      .scale = 0.12,
-     .logit_bound = 15}};
+     .logit_bound = 15,
+     .rotary_reaches_base = true}};
 
 const Preset& preset_of(Options& options) {
   const std::string chosen = options.choice(
       "preset", {"llama", "gpt2", "slow_links"}, "llama",
-      "The defaults of the other options: Llama's parts, GPT-2's, or the model of a public contest "
+      "The defaults of the other options: Llama's parts, GPT-2's (without dropout), or the model "
+      "of a public contest "
       "over slow links, in its size (vocabulary 50304, width 1024, 8 heads, 8 layers).");
   for (const Preset& preset : kPresets)
     if (chosen == preset.name) return preset;
@@ -102,7 +106,10 @@ class Decoder final : public Model {
              "rms"),
         eps_(options.number("norm_eps", preset.norm_eps,
                             "Added to the mean of squares, or the variance.", {0, 1})),
-        bias_(options.flag("bias", preset.bias, "Whether linear layers have biases.")),
+        bias_(
+            options.flag("bias", preset.bias, "Whether the linear layers of blocks have biases.")),
+        head_bias_(
+            options.flag("head_bias", preset.head_bias, "Whether the output layer has one.")),
         embedding_norm_(options.flag("embedding_norm", preset.embedding_norm,
                                      "Whether the embedding is normalised.")),
         zero_init_(options.flag("zero_init", preset.zero_init,
@@ -142,11 +149,14 @@ class Decoder final : public Model {
         .share = options.number("rotary_share", preset.rotary_share,
                                 "Share of a head's pairs that are rotated.", {0, 1}),
         .reaches_base =
-            options.flag("rotary_reaches_base", std::string(preset.name) == "slow_links",
+            options.flag("rotary_reaches_base", preset.rotary_reaches_base,
                          "Whether the slowest pair is rotated by position/base exactly: the "
                          "exponents of the base "
                          "are i/(n − 1) instead of i/n.")};
-    if (positions == "rotary") attention_.rotary = rotary;
+    if (positions == "rotary")
+      attention_.rotary = rotary;
+    else
+      refuse_rotary(options, preset, rotary);
     attention_.key_heads = options.integer(
         "kv_heads", 0, "Heads of keys and values, a divisor of `heads`; 0: as many.", {0, 1e6});
     attention_.scale =
@@ -174,6 +184,16 @@ class Decoder final : public Model {
     key_width_ = width_ / heads_ * (attention_.key_heads > 0 ? attention_.key_heads : heads_);
   }
 
+  /// Refuses options of rotary positions where there are none.
+  static void refuse_rotary(Options& options, const Preset& preset, const RotaryOptions& given) {
+    const auto refuse = [&](const char* name, bool changed) {
+      if (changed) options.problem(name, "is for positions: rotary; leave it out");
+    };
+    refuse("rotary_base", given.base != preset.rotary_base);
+    refuse("rotary_share", given.share != preset.rotary_share);
+    refuse("rotary_reaches_base", given.reaches_base != preset.rotary_reaches_base);
+  }
+
   static constexpr double kInitStd = 0.02;
 
   LayerPtr norm() const { return rms_ ? rms_norm(width_, eps_) : layer_norm(width_, eps_); }
@@ -191,7 +211,7 @@ class Decoder final : public Model {
     return linear(in, width_, options);
   }
   LayerPtr output() const {
-    LayerPtr scores = matrix(width_, vocabulary_);
+    LayerPtr scores = linear(width_, vocabulary_, {.init_std = kInitStd, .bias = head_bias_});
     if (logit_bound_ == 0) return scores;
     return sequence({{"", std::move(scores)}, {"", bound(logit_bound_)}});
   }
@@ -234,7 +254,7 @@ class Decoder final : public Model {
   std::string mlp_;
   bool rms_;
   double eps_;
-  bool bias_, embedding_norm_, zero_init_, learned_;
+  bool bias_, head_bias_, embedding_norm_, zero_init_, learned_;
   double dropout_, logit_bound_;
   std::int64_t hidden_ = 0, key_width_ = 0;
   AttentionOptions attention_;

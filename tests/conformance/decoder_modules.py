@@ -88,7 +88,7 @@ def gpt2_config(vocabulary, width, heads, layers, tokens, **_):
 
 
 class Gpt2(torch.nn.Module):
-    """GPT2LMHeadModel, whose three projections are one tensor there, transposed, and whose output has no bias."""
+    """GPT2LMHeadModel, whose three projections are one tensor there, transposed."""
 
     options = {"preset": "gpt2"}
 
@@ -103,7 +103,6 @@ class Gpt2(torch.nn.Module):
             for piece, value in zip(pieces or [""], whole.chunk(max(1, len(pieces)), 0)):
                 self.parts[ours.format(piece)] = torch.nn.Parameter(value.detach().clone().contiguous())
             self.places[name] = [ours.format(piece) for piece in pieces or [""]]
-        self.parts["lm_head.bias"] = torch.nn.Parameter(torch.randn(SMALL["vocabulary"], dtype=torch.float64))
 
     @staticmethod
     def ours(name):
@@ -131,8 +130,7 @@ class Gpt2(torch.nn.Module):
         for name, places in self.places.items():
             whole = torch.cat([self.parts[place] for place in places])
             given[name] = whole.t() if name.endswith(("c_attn.weight", "c_proj.weight", "c_fc.weight")) else whole
-        logits = torch.func.functional_call(self.theirs, given, (x,), {"use_cache": False}).logits
-        return logits + self.parts["lm_head.bias"]
+        return torch.func.functional_call(self.theirs, given, (x,), {"use_cache": False}).logits
 
 
 class Contest(torch.nn.Module):

@@ -12,11 +12,11 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// With r = 1/√(x² + c²): y = c x r and dy/dx = (c r)³. Only c r is kept, the size of the scores of
-/// a whole vocabulary.
+/// With s = 1/√(1 + (x/c)²): y = x s and dy/dx = s³. Only s is kept, the size of the scores of a
+/// whole vocabulary. x/c comes first, because x² is too large for float16 from 256 on.
 struct Bounded : torch::autograd::Function<Bounded> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, double c) {
-    const at::Tensor slope = x.square().add_(c * c).rsqrt_().mul_(c);
+    const at::Tensor slope = x.div(c).square_().add_(1).rsqrt_();
     context->save_for_backward({slope});
     return x * slope;
   }

@@ -43,6 +43,7 @@ struct RmsNormalized : torch::autograd::Function<RmsNormalized> {
     variable_list results(3);
     if (gain.defined() && context->needs_input_grad(1))
       results[1] = (wide * root).mul_(g).reshape({-1, gain.size(0)}).sum(0);
+    if (!context->needs_input_grad(0)) return results;
     const at::Tensor weighted = gain.defined() ? g * gain : g;
     const at::Tensor along = (weighted * wide).mean(-1, true).mul_(root.pow(3));
     results[0] = (weighted * root).addcmul_(wide, along, -1).to(x.scalar_type());
@@ -80,12 +81,11 @@ at::Tensor rms_normalized(const at::Tensor& x, const at::Tensor& weight, double 
     const at::Tensor root = at::empty(rows, x.options().dtype(wide_format(x, weight)));
     return made_on_meta({x, weight}, at::empty_like(x), {x, root});
   }
+  const auto gain = weight.defined() ? std::optional(weight) : std::nullopt;
   if (!x.is_cpu()) {  // LibTorch has one kernel for it there
     const at::Tensor wide = x.to(wide_format(x, weight));
-    const auto gain = weight.defined() ? std::optional(weight) : std::nullopt;
     return at::rms_norm(wide, {x.size(-1)}, gain, eps).to(x.scalar_type());
   }
-  const auto gain = weight.defined() ? std::optional(weight) : std::nullopt;
   return RmsNormalized::apply(x, gain, eps);
 }
 

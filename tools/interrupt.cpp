@@ -16,8 +16,9 @@ extern "C" void on_signal(int signal) {
 }  // namespace
 
 const std::atomic<bool>* interrupt_flag() {
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
+  static const bool installed =
+      std::signal(SIGINT, on_signal) != SIG_ERR && std::signal(SIGTERM, on_signal) != SIG_ERR;
+  static_cast<void>(installed);
   return &interruption;
 }
 

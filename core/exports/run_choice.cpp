@@ -81,7 +81,8 @@ std::vector<Setting> settings_of(const std::string& text) {
   for (const std::string& part : split(text, ',')) {
     const std::size_t equals = part.find('=');
     if (equals != std::string::npos && equals > 0)
-      settings.push_back({part.substr(0, equals), part.substr(equals + 1)});
+      settings.push_back({std::string(trimmed(part.substr(0, equals))),
+                          std::string(trimmed(part.substr(equals + 1)))});
     else if (!settings.empty())
       settings.back().value += "," + part;
     else
@@ -137,8 +138,7 @@ const RunRecord& chosen_run(const std::vector<RunRecord>& runs, const std::strin
     });
     if (fitting.empty())
       refuse_where(concat("no run", so_far.empty() ? "" : concat(" with ", so_far), " has ",
-                          setting.text(), "; there ", setting.key, " is ",
-                          values_text(left, setting.key)));
+                          setting.text(), "; its values are ", values_text(left, setting.key)));
     so_far += concat(so_far.empty() ? "" : ",", setting.text());
     left.clear();
     for (const std::size_t i : fitting) left.push_back(texts[i]);

@@ -10,8 +10,8 @@ namespace pipewright {
 
 std::string HardwareFit::text() const {
   return concat(bytes_text(static_cast<double>(need)),
-                " at its peak, activations included, of the ", bytes_text(static_cast<double>(has)),
-                " that its device of ", hardware, " has");
+                " at its peak, activations included; its device has ",
+                bytes_text(static_cast<double>(has)), " (hardware '", hardware, "')");
 }
 
 void HardwareFit::require() const {
@@ -29,7 +29,7 @@ HardwareFit fit_on(const Experiment& experiment, const Hardware& hardware, CostS
     if (has == 0)
       throw Error(ErrorKind::Experiment,
                   concat("the hardware '", hardware.name,
-                         "' does not say devices.memory_gib, against which a plan is checked"));
+                         "' has no devices.memory_gib, so nobody can say whether the plan fits"));
     if (w > 0 && has - need >= fit.has - fit.need) continue;
     fit.worker = static_cast<int>(w);
     fit.need = need;

@@ -26,7 +26,7 @@ WeightDecay::WeightDecay(Options& options, double fallback, const std::string& h
   }
 }
 
-bool WeightDecay::spares(const FlatLayout::Entry& parameter) const {
+bool WeightDecay::excludes(const FlatLayout::Entry& parameter) const {
   const std::string_view name = parameter.name;
   const bool bias = name.substr(name.rfind('.') + 1).find("bias") != std::string_view::npos;
   return bias ? !of_biases_ : parameter.shape.size() < 2 && !of_norms_;

@@ -33,8 +33,8 @@ SymmetricEigenvalues values_and_vectors_of(const SymmetricSolver& solver) {
 
 }  // namespace
 
-// Eigen's solver for real matrices would be twice as fast here, which nobody would notice, and
-// takes seven seconds to compile.
+// Real matrices use the solver for complex ones, too. Eigen's own for them would halve a negligible
+// time, but adds four seconds to compiling this file.
 Eigenvalues eigenvalues(const SquareMatrix<double>& matrix) {
   return values_of(as_eigen(matrix).cast<std::complex<double>>());
 }

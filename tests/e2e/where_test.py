@@ -46,7 +46,7 @@ class Where(harness.EndToEnd):
     def test_what_is_not_one_run_is_refused_in_one_line(self):
         for settings, why in (
             ("scheme=gpipe", "2 runs have scheme.name=gpipe; they differ in train.seed (1, 2)"),
-            ("seed=3", "no run has train.seed=3; there train.seed is 1, 2"),
+            ("seed=3", "no run has train.seed=3; its values are 1, 2"),
             ("sed=3", "no run has an option 'sed'"),
         ):
             self.assertEqual(f"--where: {why}\n", self.said("list", "x", "--where", settings, code=EXPERIMENT))

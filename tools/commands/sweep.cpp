@@ -103,7 +103,8 @@ void collect(const Sweep& sweep, const SweepResult& result) {
   if (result.interrupted)
     throw Error(ErrorKind::Interrupted,
                 concat("interrupted with ", done, " of ", counted(sweep.runs.size(), "run"),
-                       " done; the same command with --resume goes on"));
+                       " done; the same command with --resume",
+                       sweep.settings.overwrite ? " instead of --overwrite" : "", " goes on"));
   use_rows({.results = sweep.rows, .keep = {}}, sweep.document, records);
   print_results(sweep.document, records);
   print_error("%zu of %s done, see %s\n", done, counted(sweep.runs.size(), "run").c_str(),
@@ -142,10 +143,12 @@ void execute(Sweep& sweep) {
   // lives.
   const FolderLock lock = claim_sweep(sweep.settings.out);
   survey(sweep);
+  if (*sweep.settings.stop)
+    throw Error(ErrorKind::Interrupted,
+                concat("interrupted; nothing was ", sweep.slurm ? "submitted" : "begun"));
+  // All at once, so that none of an earlier sweep counts as done if this one is interrupted.
+  if (sweep.settings.overwrite) clear_folders(sweep.unfinished.free);
   if (sweep.slurm && !sweep.unfinished.free.empty()) {
-    if (*sweep.settings.stop)
-      throw Error(ErrorKind::Interrupted, "interrupted; nothing was submitted");
-    if (sweep.settings.overwrite) clear_folders(sweep.unfinished.free);
     submit_sweep(sweep.unfinished.free, sweep.settings.out, sweep.given, *sweep.slurm, lock);
     return;
   }

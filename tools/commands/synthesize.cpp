@@ -261,6 +261,7 @@ int print_curve(const CommandLine& line, Request& request) {
                      refuse_interrupted("no file is written");
                      return timer(seconds);
                    });
+  refuse_interrupted("no file is written");
   print("%s", curve_text(curve).c_str());
   write_output(line.text("curve"), curve_csv(curve));
   return 0;
@@ -297,7 +298,7 @@ int run_synthesize(const std::vector<std::string>& arguments) {
       "costs and hardware as `simulate` does. No built-in scheme with its default "
       "options that keeps to the limits is faster than the schedule that it prints, unless the "
       "time was up before all were looked at. Ctrl-C ends the search, and what was found is "
-      "printed and written.");
+      "printed and written; with --curve nothing is.");
   declare_synthesis_options(line);
   if (!line.parse(arguments)) return 0;
   Request request = read_request(line);

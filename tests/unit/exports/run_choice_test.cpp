@@ -57,13 +57,13 @@ TEST(RunChoice, SaysWhatSeveralRunsDifferIn) {
 }
 
 TEST(RunChoice, SaysWhatRunsHaveWhereNoneFits) {
-  EXPECT_EQ(chosen("seed=3"), "--where: no run has train.seed=3; there train.seed is 1, 2");
+  EXPECT_EQ(chosen("seed=3"), "--where: no run has train.seed=3; its values are 1, 2");
   EXPECT_EQ(chosen("scheme=gpipe,seed=3"),
-            "--where: no run with scheme.name=gpipe has train.seed=3; there train.seed is 1, 2");
+            "--where: no run with scheme.name=gpipe has train.seed=3; its values are 1, 2");
   EXPECT_EQ(chosen("optimizer.l=3"),
             "--where: no run has an option 'optimizer.l'; did you mean 'optimizer.lr'?");
   EXPECT_EQ(chosen("name=mlp"),
-            "--where: no run has scheme.name=mlp; there scheme.name is gpipe, pipedream");
+            "--where: no run has scheme.name=mlp; its values are gpipe, pipedream");
   EXPECT_EQ(chosen("pipedream"),
             "--where: 'pipedream' is no KEY=VALUE; expected settings such as seed=2");
 }

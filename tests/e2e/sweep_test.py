@@ -101,6 +101,19 @@ class Sweep(harness.EndToEnd):
         self.sweep(fine, "--overwrite")
         self.assertNotEqual(self.contents(self.runs()), before)
 
+    def test_an_interrupted_overwrite_leaves_no_run_of_before_as_done(self):
+        long = changed(MLP, {"train.epochs": 600, "sweep": {"grid": {"train.seed": [1, 2]}}})
+        self.sweep(long)
+        old = {run.path / "run.json" for run in self.runs()}
+        self.assertEqual([file.exists() for file in old], [True, True])
+        began = {file: file.stat().st_mtime_ns for file in old}
+        process = self.start("sweep", "s.yaml", "--out", "sw", "--overwrite", "--jobs", "1")
+        self.wait_until(lambda: any(file.exists() and file.stat().st_mtime_ns != began[file] for file in old), process)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        self.assertIn("interrupted with 0 of 2 runs done; the same command with --resume instead of --overwrite goes on", said)
+        self.assertNotIn("done", [run.state() for run in self.runs() if (run.path / "run.json").exists()])
+
     def test_more_points_may_be_added(self):
         self.sweep(changed(MLP, {"sweep": {"grid": {"train.seed": [1]}}}))
         before = self.contents(self.runs())

@@ -16,9 +16,10 @@ extern "C" void on_signal(int signal) {
 }  // namespace
 
 const std::atomic<bool>* interrupt_flag() {
-  static const bool installed =
-      std::signal(SIGINT, on_signal) != SIG_ERR && std::signal(SIGTERM, on_signal) != SIG_ERR;
-  static_cast<void>(installed);
+  if (!interruption) {  // else the next signal is the second one
+    std::signal(SIGINT, on_signal);
+    std::signal(SIGTERM, on_signal);
+  }
   return &interruption;
 }
 

@@ -6,8 +6,8 @@
 
 namespace pipewright {
 
-/// Installs the handlers once and returns the flag that they set. A second signal ends the program
-/// at once, as it would without handlers.
+/// Installs the handlers, unless a signal has come, and returns the flag that they set. A second
+/// signal ends the program at once, as it would without handlers. A forked process calls it again.
 const std::atomic<bool>* interrupt_flag();
 /// Lets another signal set the flag, too.
 void interrupt_on(int signal);

@@ -51,6 +51,15 @@ void clear_folders(const std::vector<PlannedRun>& runs) {
   }
 }
 
+/// Clears them before the first run begins, so that no run of an earlier sweep counts as done if
+/// this one is interrupted. A folder that cannot be cleared is left to its run, which says why.
+void clear_what_can_be(const std::vector<PlannedRun>& runs) {
+  for (const PlannedRun& run : runs) try {
+      clear_folders({run});
+    } catch (const Error&) {
+    }
+}
+
 /// Throws an error with one line per failed run.
 void throw_if_failed(const SweepResult& result, std::size_t all) {
   if (result.failed.empty()) return;
@@ -146,12 +155,12 @@ void execute(Sweep& sweep) {
   if (*sweep.settings.stop)
     throw Error(ErrorKind::Interrupted,
                 concat("interrupted; nothing was ", sweep.slurm ? "submitted" : "begun"));
-  // All at once, so that none of an earlier sweep counts as done if this one is interrupted.
-  if (sweep.settings.overwrite) clear_folders(sweep.unfinished.free);
   if (sweep.slurm && !sweep.unfinished.free.empty()) {
+    if (sweep.settings.overwrite) clear_folders(sweep.unfinished.free);
     submit_sweep(sweep.unfinished.free, sweep.settings.out, sweep.given, *sweep.slurm, lock);
     return;
   }
+  if (sweep.settings.overwrite) clear_what_can_be(sweep.unfinished.free);
   collect(sweep, run_here(sweep, lock));
 }
 

@@ -364,18 +364,25 @@ class Simulations(OneSweep):
             self.assertAlmostEqual(float(number) * {"ms": 1e-3, "µs": 1e-6}[unit], one[key], delta=0.006 * one[key])
         self.assertAlmostEqual(float(re.search(r"throughput +([\d.]+)", text)[1]), one["samples_per_second"], delta=0.5)
         self.assertAlmostEqual(float(re.search(r"bubble +([\d.]+) %", text)[1]), 100 * one["bubble"], delta=0.0501)
-        rows = re.findall(r"(?m)^ (\d): stage \d, replica \d +([\d.]+) % +([\d.]+) % +([\d.]+) % +(.*)$", text)
-        for (number, *shares, memory), worker in zip(rows, one["workers"], strict=True):
-            self.assertEqual(int(number), worker["worker"])
+        rows = re.findall(r"(?m)^ (\d): stage (\d), replica \d +([\d.]+) % +([\d.]+) % +([\d.]+) % +(.*)$", text)
+        workers = {worker["worker"]: worker for worker in one["workers"]}
+        for number, _, *shares, memory in rows:
+            worker = workers[int(number)]
             for share, key in zip(shares, ("computing", "communicating", "idle"), strict=True):
                 self.assertAlmostEqual(float(share), 100 * worker[key] / one["makespan"], delta=0.0501)
             parts = [float(size) * {"B": 1, "KiB": 1024}[unit] for size, unit in re.findall(r"([\d.]+) (B|KiB)", memory)]
             names = ("total", "weights", "gradients", "optimizer", "activations", "boundaries", "passing")
             for part, name in zip(parts, names, strict=True):
                 self.assertAlmostEqual(part, worker["peak"][name], delta=0.0501 * 1024)
+        folded = [int(left) for left in re.findall(r"(?m)^ … and (\d+) like these, of further replicas$", text)]
+        self.assertEqual(folded[0], len(one["workers"]) - len(rows))
+        self.assertEqual({int(row[1]) for row in rows}, {0, 1, 2})
         links = re.findall(r"(?m)^ (\d) → (\d) +(\d+) +([\d.]+) (B|KiB) +([\d.]+) %$", text)
-        for (a, b, messages, size, unit, busy), link in zip(links, one["links"], strict=True):
-            self.assertEqual((int(a), int(b), int(messages)), (link["from"], link["to"], link["messages"]))
+        self.assertEqual(folded[1], len(one["links"]) - len(links))
+        by_ends = {(link["from"], link["to"]): link for link in one["links"]}
+        for a, b, messages, size, unit, busy in links:
+            link = by_ends[int(a), int(b)]
+            self.assertEqual(int(messages), link["messages"])
             self.assertAlmostEqual(float(size) * {"B": 1, "KiB": 1024}[unit], link["bytes"], delta=0.0501 * 1024)
             self.assertAlmostEqual(float(busy), 100 * link["busy"] / one["makespan"], delta=0.0501)
 

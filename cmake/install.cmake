@@ -14,9 +14,18 @@
 #   include/pipewright/core           headers that a part may include, with the paths of this repository
 #   share/pipewright, share/doc       experiments and the importer of PyTorch modules; README, manual and drawings
 #   share/man, share/bash-completion, share/zsh   what the program says of itself, for man and for TAB
+#
+# In a wheel all of this lies in pipewright_lab/_lib/torch-2.11, the prefix of the programs that were compiled for that minor
+# version of torch; they find the torch that lies beside pipewright_lab, and neither documentation nor pages are in it.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+if(PIPEWRIGHT_WHEEL)
+  string(REGEX MATCH "^[0-9]+\\.[0-9]+" _minor ${PIPEWRIGHT_TORCH_VERSION})
+  foreach(_kind BINDIR LIBDIR INCLUDEDIR DATADIR)
+    set(CMAKE_INSTALL_${_kind} _lib/torch-${_minor}/${CMAKE_INSTALL_${_kind}})
+  endforeach()
+endif()
 set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/Pipewright)
 set(_headers ${CMAKE_INSTALL_INCLUDEDIR}/pipewright)
 set(_no_cuda ${CMAKE_INSTALL_LIBDIR}/pipewright/no_cuda)
@@ -27,8 +36,12 @@ function(pipewright_install_program target folder)
   file(RELATIVE_PATH to_libraries /${folder} /${CMAKE_INSTALL_LIBDIR})
   file(RELATIVE_PATH to_no_cuda /${folder} /${_no_cuda})
   file(RELATIVE_PATH to_libtorch /${folder} /${_libtorch}/lib)
-  set_target_properties(${target} PROPERTIES INSTALL_RPATH
-    "$ORIGIN/${to_no_cuda};$ORIGIN/${to_libraries};$ORIGIN/${to_libtorch};${PIPEWRIGHT_TORCH_ROOT}/lib")
+  set(run_path "$ORIGIN/${to_no_cuda};$ORIGIN/${to_libraries};$ORIGIN/${to_libtorch};${PIPEWRIGHT_TORCH_ROOT}/lib")
+  if(PIPEWRIGHT_WHEEL)
+    file(RELATIVE_PATH to_torch /pipewright_lab/${folder} /torch/lib)
+    set(run_path "$ORIGIN/${to_libraries};$ORIGIN/${to_torch}")
+  endif()
+  set_target_properties(${target} PROPERTIES INSTALL_RPATH "${run_path}")
   install(TARGETS ${target} RUNTIME DESTINATION ${folder})
   set_property(TARGET ${target} PROPERTY pipewright_folder ${folder})
   set_property(GLOBAL APPEND PROPERTY pipewright_installed_programs ${target})
@@ -56,6 +69,11 @@ set_target_properties(pipewright_laboratory_headers PROPERTIES EXPORT_NAME labor
 target_link_libraries(pipewright_laboratory_headers INTERFACE pipewright_core)
 install(TARGETS pipewright_core pipewright_laboratory_headers EXPORT Pipewright INCLUDES DESTINATION ${_headers})
 install(EXPORT Pipewright NAMESPACE Pipewright:: FILE PipewrightTargets.cmake DESTINATION ${_package})
+set(PIPEWRIGHT_TORCH_OF_PLUGINS ${PIPEWRIGHT_TORCH_ROOT})
+if(PIPEWRIGHT_WHEEL)
+  file(RELATIVE_PATH _to_torch /pipewright_lab/${_package} /torch)
+  set(PIPEWRIGHT_TORCH_OF_PLUGINS "\${CMAKE_CURRENT_LIST_DIR}/${_to_torch}")
+endif()
 configure_package_config_file(cmake/PipewrightConfig.cmake.in ${PROJECT_BINARY_DIR}/PipewrightConfig.cmake
   INSTALL_DESTINATION ${_package} NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 install(FILES ${PROJECT_BINARY_DIR}/PipewrightConfig.cmake DESTINATION ${_package})
@@ -73,14 +91,16 @@ foreach(_header codecs/codec codecs/frame probes/measures probes/probe runtime/o
 endforeach()
 
 install(DIRECTORY experiments DESTINATION ${CMAKE_INSTALL_DATADIR}/pipewright)
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/pipewright)
-install(FILES README.md LICENSE CITATION.cff DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/pipewright)
-install(PROGRAMS tools/import_torch.py DESTINATION ${CMAKE_INSTALL_DATADIR}/pipewright/tools)
+if(NOT PIPEWRIGHT_WHEEL)
+  install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/pipewright)
+  install(FILES README.md LICENSE CITATION.cff DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/pipewright)
+endif()
+install(PROGRAMS tools/import_torch.py tools/to_pytorch.py tools/convert_weights.py DESTINATION ${CMAKE_INSTALL_DATADIR}/pipewright/tools)
 install(DIRECTORY tools/importing DESTINATION ${CMAKE_INSTALL_DATADIR}/pipewright/tools FILES_MATCHING PATTERN "*.py")
 install(FILES models/graph/operators.inc DESTINATION ${CMAKE_INSTALL_DATADIR}/pipewright/tools/importing)
 
 # The page for man and the completions are the program's own words.
-if(TARGET pipewright_with_libtorch)
+if(TARGET pipewright_with_libtorch AND NOT PIPEWRIGHT_WHEEL)
   set(_words ${PROJECT_BINARY_DIR}/words)
   add_custom_command(OUTPUT ${_words}/pipewright.1 ${_words}/pipewright ${_words}/_pipewright
     COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tools/man_page $<TARGET_FILE:pipewright> ${_words}/pipewright.1

@@ -16,7 +16,11 @@ add_custom_command(OUTPUT ${_definitions}
     ${PIPEWRIGHT_TORCH_ROOT}/lib/libtorch_cpu.so ${PIPEWRIGHT_TORCH_ROOT}/lib/libc10.so > ${_definitions}.part
   COMMAND ${CMAKE_COMMAND} -E copy_if_different ${_definitions}.part ${_definitions}
   DEPENDS pipewright_with_libtorch ${PROJECT_SOURCE_DIR}/cmake/without_libtorch.py VERBATIM)
+set(_libtorch_of_program ${PIPEWRIGHT_TORCH_ROOT}/lib/libtorch_cpu.so)
+if(PIPEWRIGHT_WHEEL)
+  set(_libtorch_of_program ../../../../torch/lib/libtorch_cpu.so)  # from pipewright_lab/_lib/torch-2.11/bin
+endif()
 set_source_files_properties(tools/start/without_libtorch.cpp PROPERTIES COMPILE_DEFINITIONS
-  "PIPEWRIGHT_LIBTORCH=\"${PIPEWRIGHT_TORCH_ROOT}/lib/libtorch_cpu.so\"")
+  "PIPEWRIGHT_LIBTORCH=\"${_libtorch_of_program}\"")
 add_executable(pipewright tools/start/without_libtorch.cpp ${_definitions} ${program_objects})
 target_link_libraries(pipewright PRIVATE pipewright_libraries Boost::program_options)

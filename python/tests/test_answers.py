@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-import pipewright as pw
+import pipewright_lab as pw
 
 CLAIM = {"say": "Four stages learn what two learn", "close": [{"pipeline.stages": 4}, {"pipeline.stages": 2}], "within": 0.5}
 

@@ -4,7 +4,7 @@
 import pandas
 import pytest
 
-import pipewright as pw
+import pipewright_lab as pw
 
 
 @pytest.mark.parametrize("table", ["epochs", "steps", "probes"])

@@ -18,7 +18,7 @@ from torch import nn
 SOURCE = Path(os.environ["PIPEWRIGHT_SOURCE_DIR"]).resolve()
 sys.path.insert(0, str(SOURCE / "python"))
 
-import pipewright as pw
+import pipewright_lab as pw
 
 MODULE = """
 import torch

@@ -13,7 +13,7 @@ from harness import MLP, SOURCE_DIR, changed
 
 sys.path.insert(0, str(SOURCE_DIR / "python"))
 
-import pipewright as pw
+import pipewright_lab as pw
 
 # Neither the names of folders nor the alphabet nor the size of numbers gives this order.
 GRID = {"scheme.name": ["pipedream", "gpipe"], "pipeline.stages": [4, 2], "train.seed": [1, 2]}

@@ -194,7 +194,7 @@ class Version(unittest.TestCase):
         self.assertEqual(number, found(r"(?m)^version: (.+)$", "CITATION.cff"))
         self.assertEqual(number, found(r"(?m)^## \[(.+?)\]", "CHANGELOG.md"), "the first heading")
         self.assertEqual(number, found(r'"urn:pipewright:experiment:(.+)"', "experiments/experiment.schema.json"))
-        self.assertEqual(number.replace("-rc.", "rc"), found(r'(?m)^version = "(.+)"$', "python/pyproject.toml"))
+        self.assertEqual(number.replace("-rc.", "rc"), found(r'(?m)^version = "(.+)"$', "pyproject.toml"))
         for page in ("docs/manual/howto/scheme.md", "examples/out-of-tree-scheme/CMakeLists.txt", "examples/own-parts/CMakeLists.txt"):
             self.assertEqual(".".join(number.split(".")[:2]), found(r"find_package\(Pipewright ([\d.]+) ", page), page)
 

@@ -11,7 +11,7 @@ from harness import MLP, SOURCE_DIR, changed
 
 sys.path.insert(0, str(SOURCE_DIR / "python"))
 
-import pipewright as pw
+import pipewright_lab as pw
 
 SWEEP = MLP | {
     "name": "two",

@@ -93,7 +93,7 @@ expect 1 "has no torch"
 
 echo "An install that fails leaves nothing that looks complete"
 setup "PIP_FIND_LINKS=$work/none"
-expect 1 "pip could not install torch 2.11.0"
+expect 1 "pip could not install torch==2.11.0"
 [ ! -e "$private" ]
 
 echo "What an interrupted install left is replaced"

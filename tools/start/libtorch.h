@@ -11,6 +11,10 @@ namespace pipewright {
 /// without LibTorch. Processes that it starts do not have it.
 inline constexpr const char* kStarted = "PIPEWRIGHT_STARTED_WITH_LIBTORCH";
 
+/// The environment variable in which who starts the program says why there is no LibTorch for it,
+/// as the Python package does that has the program in it.
+inline constexpr const char* kNoLibtorch = "PIPEWRIGHT_NO_LIBTORCH";
+
 /// Without LibTorch: replaces this process by the same command with LibTorch, which begins anew; if
 /// that cannot be started, says so and ends the process. So nothing may have been written before.
 /// With LibTorch: does nothing.

@@ -37,10 +37,13 @@ std::vector<std::string> own_arguments() {
 }
 
 /// Throws Error{Data} if the program with LibTorch would not find it: neither beside the program,
-/// where an installation may have it, nor where the build found it.
+/// where an installation may have it, nor where the build found it or a wheel expects it.
 void check_libtorch() {
+  if (const char* const why = std::getenv(kNoLibtorch); why != nullptr)
+    throw Error(ErrorKind::Data, why);
   if (!module_file("libtorch/lib/libtorch_cpu.so").empty()) return;
-  if (std::getenv("LD_LIBRARY_PATH") != nullptr || ::access(PIPEWRIGHT_LIBTORCH, R_OK) == 0) return;
+  if (std::getenv("LD_LIBRARY_PATH") != nullptr) return;
+  if (::access(module_file(PIPEWRIGHT_LIBTORCH).c_str(), R_OK) == 0) return;
   throw Error(
       ErrorKind::Data,
       concat("cannot be read (", std::strerror(errno),

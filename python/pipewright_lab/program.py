@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Union
 
+from .start import own_program
+
 Experiment = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 """An experiment file, or its content as a mapping."""
 
@@ -31,19 +33,27 @@ class PipewrightError(RuntimeError):
 
 
 def find_program() -> str:
-    """The program's path: PIPEWRIGHT_BINARY, else `pipewright` on the PATH, else that of a checkout's build folder.
+    """The program's path: PIPEWRIGHT_BINARY, else that of this wheel, of this checkout's build folder, or of the PATH.
 
     Raises FileNotFoundError if there is none.
     """
+    return _program()[0]
+
+
+def _program() -> tuple[str, dict[str, str]]:
+    """The program's path, and the variables that it needs in its environment."""
     named = os.environ.get("PIPEWRIGHT_BINARY")
     if named:
-        return named
-    found = shutil.which("pipewright")
-    if found:
-        return found
+        return named, {}
+    own = own_program()
+    if own is not None:
+        return str(own[0]), own[1]
     built = Path(__file__).resolve().parents[2] / "build" / "pipewright"
     if built.is_file():
-        return str(built)
+        return str(built), {}
+    found = shutil.which("pipewright")
+    if found:
+        return found, {}
     raise FileNotFoundError(
         "the program pipewright is not on the PATH; install it, or set PIPEWRIGHT_BINARY to its path"
     )
@@ -54,9 +64,11 @@ def call(arguments: Sequence[str], *, progress: bool = False) -> str:
 
     `progress` passes its messages on while it works. Raises PipewrightError with what it said if its exit code is not 0.
     """
+    program, variables = _program()
     process = subprocess.Popen(
-        [find_program(), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
-    )
+        [program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+        env=os.environ | variables,
+    )  # fmt: skip
     assert process.stdout is not None and process.stderr is not None
     try:
         output, said = _both(process, progress)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drives the program `pipewright` from Python, and reads what it leaves.
 
-    import pipewright as pw
+    import pipewright_lab as pw
 
     run = pw.run({"model": {"name": "mlp"}, "pipeline": {"stages": 4}, "scheme": {"name": "spectrain"}}, out="runs/first")
     run.epochs                                  # a pandas DataFrame

@@ -43,13 +43,15 @@ void check_libtorch() {
     throw Error(ErrorKind::Data, why);
   if (!module_file("libtorch/lib/libtorch_cpu.so").empty()) return;
   if (std::getenv("LD_LIBRARY_PATH") != nullptr) return;
-  if (::access(module_file(PIPEWRIGHT_LIBTORCH).c_str(), R_OK) == 0) return;
+  const auto expected =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / PIPEWRIGHT_LIBTORCH;
+  if (::access(expected.c_str(), R_OK) == 0) return;
   throw Error(
       ErrorKind::Data,
       concat("cannot be read (", std::strerror(errno),
              "); `cmake --install build --prefix PREFIX --component libtorch` puts a copy that "
              "every user can read into the installation"),
-      PIPEWRIGHT_LIBTORCH);
+      expected.string());
 }
 
 void start_with_libtorch() {

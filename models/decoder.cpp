@@ -6,10 +6,12 @@
 /// Our names and those of Hugging Face's LlamaForCausalLM: embeddings.tokens =
 /// model.embed_tokens, layers.<i>.… = model.layers.<i>.…, norm = model.norm, lm_head = lm_head.
 #include <cmath>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/nn/layers.h"
+#include "core/nn/layers/subspace.h"
 #include "core/nn/model.h"
 
 namespace pipewright {
@@ -70,7 +72,7 @@ class Decoder final : public Model {
       all.push_back(block());
       all.back()->set_name(concat("layers.", i));
     }
-    all.push_back(norm());
+    all.push_back(last_norm());
     all.back()->set_name("norm");
     all.push_back(output());
     all.back()->set_name("lm_head");
@@ -84,7 +86,7 @@ class Decoder final : public Model {
   bool runs_in_slices() const override { return true; }
   LayerPtr head(std::size_t last_layer) const override {
     if (last_layer > static_cast<std::size_t>(blocks_) + 1) return linear(vocabulary_, vocabulary_);
-    return sequence({{"norm", norm()}, {"", output()}});
+    return sequence({{"norm", last_norm()}, {"", output()}});
   }
 
  private:
@@ -110,8 +112,14 @@ class Decoder final : public Model {
             options.flag("bias", preset.bias, "Whether the linear layers of blocks have biases.")),
         head_bias_(
             options.flag("head_bias", preset.head_bias, "Whether the output layer has one.")),
-        embedding_norm_(options.flag("embedding_norm", preset.embedding_norm,
-                                     "Whether the embedding is normalised.")),
+        subspace_(options.integer(
+            "subspace", 0,
+            "Numbers per token that stages send: the residual stream is the token's fixed vector "
+            "plus a fixed orthonormal matrix times these coordinates, which the embedding and the "
+            "matrices that end attention and MLP make. 0: it is as wide as the model.",
+            {0, 1e6})),
+        embedding_norm_(options.flag("embedding_norm", preset.embedding_norm && subspace_ == 0,
+                                     "Whether the embedding is normalised; not with `subspace`.")),
         zero_init_(options.flag("zero_init", preset.zero_init,
                                 "Whether the matrices that end attention and MLP begin at 0.")),
         learned_(false),
@@ -132,6 +140,19 @@ class Decoder final : public Model {
                               "multiple of 256.",
                               {0, 1e7});
     if (hidden_ == 0) hidden_ = usual;
+    read_subspace(options);
+  }
+
+  void read_subspace(Options& options) {
+    if (subspace_ == 0) return;
+    if (subspace_ > width_) {
+      options.problem("subspace",
+                      concat("is ", subspace_, "; expected at most the width, ", width_));
+      subspace_ = width_;
+    }
+    if (embedding_norm_)
+      options.problem("embedding_norm", "would leave the subspace; leave it out, or `subspace`");
+    fixed_ = std::make_shared<const Subspace>(vocabulary_, width_, subspace_);
   }
 
   void read_attention(Options& options, const Preset& preset) {
@@ -196,7 +217,18 @@ class Decoder final : public Model {
 
   static constexpr double kInitStd = 0.02;
 
-  LayerPtr norm() const { return rms_ ? rms_norm(width_, eps_) : layer_norm(width_, eps_); }
+  /// Numbers per token between blocks.
+  std::int64_t stream() const { return subspace_ > 0 ? subspace_ : width_; }
+  LayerPtr plain_norm() const { return rms_ ? rms_norm(width_, eps_) : layer_norm(width_, eps_); }
+  /// The norm of the residual stream, before a part of a block or after the last block.
+  LayerPtr norm() const {
+    if (!fixed_) return plain_norm();
+    return sequence({{"stream", out_of_subspace(fixed_)}, {"", plain_norm()}});
+  }
+  LayerPtr last_norm() const {
+    if (!fixed_) return plain_norm();
+    return sequence({{"stream", out_of_subspace(fixed_, false)}, {"", plain_norm()}});
+  }
 
   LayerPtr matrix(std::int64_t in, std::int64_t out,
                   Activation activation = Activation::Identity) const {
@@ -208,7 +240,7 @@ class Decoder final : public Model {
     LinearOptions options{.init_std = kInitStd / std::sqrt(2 * static_cast<double>(blocks_)),
                           .bias = bias_};
     if (zero_init_) options.weight = Initializer{Initializer::Kind::Constant, 0};
-    return linear(in, width_, options);
+    return linear(in, stream(), options);
   }
   LayerPtr output() const {
     LayerPtr scores = linear(width_, vocabulary_, {.init_std = kInitStd, .bias = head_bias_});
@@ -217,14 +249,16 @@ class Decoder final : public Model {
   }
 
   LayerPtr embeddings() const {
-    std::vector<NamedLayer> parts{{"tokens", embedding(vocabulary_, width_, {kInitStd})}};
+    std::vector<NamedLayer> parts{{"tokens", embedding(vocabulary_, stream(), {kInitStd})}};
     if (learned_) {
-      LayerPtr places = sequence({{"", positions()}, {"", embedding(tokens_, width_, {kInitStd})}});
+      LayerPtr places =
+          sequence({{"", positions()}, {"", embedding(tokens_, stream(), {kInitStd})}});
       parts = {{"", sum_of({parts[0], {"positions", std::move(places)}})}};
     }
-    if (embedding_norm_) parts.emplace_back("norm", norm());
+    if (embedding_norm_) parts.emplace_back("norm", plain_norm());
     parts.emplace_back("dropout", dropout(dropout_));
-    return sequence(std::move(parts));
+    LayerPtr all = sequence(std::move(parts));
+    return fixed_ ? with_tokens(std::move(all), fixed_) : all;
   }
 
   LayerPtr mlp() const {
@@ -254,10 +288,13 @@ class Decoder final : public Model {
   std::string mlp_;
   bool rms_;
   double eps_;
-  bool bias_, head_bias_, embedding_norm_, zero_init_, learned_;
+  bool bias_, head_bias_;
+  std::int64_t subspace_;
+  bool embedding_norm_, zero_init_, learned_;
   double dropout_, logit_bound_;
   std::int64_t hidden_ = 0, key_width_ = 0;
   AttentionOptions attention_;
+  std::shared_ptr<const Subspace> fixed_;  ///< null without a subspace
 };
 
 PIPEWRIGHT_MODEL(decoder, Decoder,

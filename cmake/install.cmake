@@ -97,7 +97,7 @@ if(NOT PIPEWRIGHT_WHEEL)
 endif()
 install(PROGRAMS tools/import_torch.py tools/to_pytorch.py tools/convert_weights.py DESTINATION ${CMAKE_INSTALL_DATADIR}/pipewright/tools)
 install(DIRECTORY tools/importing DESTINATION ${CMAKE_INSTALL_DATADIR}/pipewright/tools FILES_MATCHING PATTERN "*.py")
-install(FILES models/graph/operators.inc DESTINATION ${CMAKE_INSTALL_DATADIR}/pipewright/tools/importing)
+install(FILES models/graph/operators.inc core/nn/meta/filled_kernels.inc DESTINATION ${CMAKE_INSTALL_DATADIR}/pipewright/tools/importing)
 
 # The page for man and the completions are the program's own words.
 if(TARGET pipewright_with_libtorch AND NOT PIPEWRIGHT_WHEEL)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/graph/graph_layer.h"
 
-#include <ATen/record_function.h>
-
 #include <algorithm>
 #include <array>
 #include <map>
@@ -191,7 +189,6 @@ class GraphLayer final : public Layer {
     if (verified_.contains(batch)) return;
     fill_meta_kernels();
     const at::NoGradGuard no_grad;
-    const at::DisableRecordFunctionGuard uncounted;
     const auto on_meta = [](std::span<const at::Tensor> tensors) {
       Tensors all;
       for (const at::Tensor& each : tensors)
@@ -222,6 +219,9 @@ class GraphLayer final : public Layer {
       run();
     } catch (const c10::OutOfMemoryError&) {
       throw;
+    } catch (const c10::NotImplementedError&) {
+      throw Error(ErrorKind::Data, "does not say the sizes of its results without computing them",
+                  each.node->where);
     } catch (const c10::Error& error) {
       const std::string what = error.what_without_backtrace();
       throw Error(ErrorKind::Data, what.substr(0, what.find('\n')), each.node->where);

@@ -33,6 +33,9 @@ class Matching {
     for (const c10::Argument& argument : schema.arguments()) {
       const auto given = std::ranges::find(node_.arguments, argument.name(),
                                            [](const auto& field) { return field.first; });
+      const bool placed = argument.name() == "layout" || argument.name() == "pin_memory";
+      if (placed && given != node_.arguments.end() && !given->second.is(Kind::Null))
+        misfit(schema, concat("the argument '", argument.name(), "' is the stage's"));
       if (argument.name() == "device") {
         found.push_back({.source = MatchedArgument::Source::Device});
       } else if (given == node_.arguments.end()) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/graph/graph_meta.h"
 
+#include <ATen/record_function.h>
+
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/wording.h"
@@ -12,6 +15,7 @@
 #include "models/graph/graph_drops.h"
 #include "models/graph/graph_operators.h"
 #include "models/graph/graph_recurrent.h"
+#include "models/graph/graph_schema.h"
 
 namespace pipewright {
 namespace {
@@ -74,15 +78,86 @@ void check_parts(const GraphCall& call, const c10::Stack& given, const GraphFram
                 call.node->where);
 }
 
-/// Refuses a tensor that takes more memory than any of a training.
-void check_memory(const at::Tensor& made, const GraphCall& call) {
+/// Notes the largest tensor that operators make on the meta device, also inside other operators.
+class LargestTensor {
+ public:
+  LargestTensor() : before_(at::get_record_function_tls_()) {
+    at::RecordFunctionTLS mine = before_;
+    mine.sorted_tls_callbacks_.clear();  // a profile counts none of this
+    at::set_record_function_tls_(mine);
+    at::addThreadLocalCallback(at::RecordFunctionCallback(nullptr, &noted)
+                                   .needsOutputs(true)
+                                   .scopes({at::RecordScope::FUNCTION}));
+    elements() = 0;
+  }
+  ~LargestTensor() { at::set_record_function_tls_(before_); }
+  LargestTensor(const LargestTensor&) = delete;
+  LargestTensor& operator=(const LargestTensor&) = delete;
+
+  static std::size_t& elements() {
+    thread_local std::size_t most = 0;
+    return most;
+  }
+
+ private:
+  static void note(const at::Tensor& made) {
+    if (made.defined() && made.is_meta() && made.layout() == at::kStrided)
+      elements() = std::max(elements(), made.storage().nbytes() / made.element_size());
+  }
+  static void noted(const at::RecordFunction& call, at::ObserverContext*) {
+    for (const c10::IValue& each : call.outputs())
+      if (each.isTensor())
+        note(each.toTensor());
+      else if (each.isTensorList())
+        for (const at::Tensor& item : each.toTensorVector()) note(item);
+  }
+
+  at::RecordFunctionTLS before_;
+};
+
+/// Refuses tensors that take more memory than any of a training.
+void check_memory(std::size_t elements, const GraphCall& call) {
   constexpr std::size_t kMostElements = std::size_t{1} << 31;
-  if (const std::size_t elements = made.storage().nbytes() / made.element_size();
-      elements > kMostElements)
+  if (elements > kMostElements)
     throw Error(ErrorKind::Data,
                 concat("makes a tensor of ", elements, " elements; at most ", kMostElements,
                        " are allowed"),
                 call.node->where);
+}
+
+/// The tensors among the arguments, by whether the schema says that results may be their memory.
+struct GivenMemory {
+  std::vector<at::Tensor> shared, silent;
+
+  GivenMemory(const GraphCall& call, const c10::Stack& given) {
+    const std::set<std::string> shares = operator_use(*call.node).shares;
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      auto& to = shares.contains(call.handle->schema().arguments()[i].name()) ? shared : silent;
+      if (given[i].isTensor())
+        to.push_back(given[i].toTensor());
+      else if (given[i].isTensorList())
+        for (const at::Tensor& item : given[i].toTensorVector()) to.push_back(item);
+    }
+  }
+};
+
+/// Refuses results of another type than the file says, and those in memory of an argument that the
+/// schema does not share: cuts lie where writes into it change nothing.
+void check_result(const at::Tensor& made, const GraphOutput& output, const GraphCall& call,
+                  const GivenMemory& given) {
+  const bool floats = at::isFloatingType(output.type);
+  if (made.layout() != at::kStrided ||
+      (floats ? !made.is_floating_point() : made.scalar_type() != output.type))
+    throw Error(ErrorKind::Data,
+                concat("'", output.name, "' is of the type ", at::toString(made.scalar_type()),
+                       "; the file says ", at::toString(output.type)),
+                call.node->where);
+  const auto lies_in = [&](const at::Tensor& other) { return made.is_alias_of(other); };
+  if (std::ranges::any_of(given.silent, lies_in) && std::ranges::none_of(given.shared, lies_in))
+    throw Error(
+        ErrorKind::Data,
+        concat("'", output.name, "' lies in memory of an argument, which its schema does not say"),
+        call.node->where);
 }
 
 }  // namespace
@@ -91,12 +166,16 @@ void verify_on_meta(const GraphCall& call, GraphFrame& frame) {
   c10::Stack stack = call.given(frame, {});
   check_parts(call, stack, frame);
   if (call.argument("hx") != nullptr) check_recurrent(call, frame);
+  const GivenMemory memory(call, stack);
+  const LargestTensor largest;
   if (call.kind == CallKind::View)
     stack = {stack[0].toTensor().reshape(stack[1].toIntVector())};
   else
     call.handle->callBoxed(&stack);
   call.store(stack, frame);
-  for (const std::size_t place : call.outputs) check_memory(frame.tensors[place], call);
+  check_memory(LargestTensor::elements(), call);
+  for (std::size_t i = 0; i < call.outputs.size(); ++i)
+    check_result(frame.tensors[call.outputs[i]], call.node->outputs[i], call, memory);
 }
 
 void run_on_meta(const GraphCall& call, GraphFrame& frame, const Pass& pass) {

@@ -4,30 +4,46 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include "core/base/error.h"
+#include "core/tensors/torch.h"
 #include "models/graph/graph_operators.h"
 
 namespace pipewright {
+namespace {
+
+/// Refuses a node that changes one of the model's own tensors, which other forwards read.
+void check_written(const GraphNode& node, const std::set<std::string>& writes) {
+  for (const auto& [name, argument] : node.arguments)
+    if (const GraphReference to = reference_of(argument);
+        writes.contains(name) && to.kind != "value")
+      throw Error(ErrorKind::Data,
+                  concat("writes into the ", to.kind.empty() ? "number" : to.kind, " '", to.name,
+                         "'; expected a value that a node makes"),
+                  node.where);
+}
+
+}  // namespace
 
 OperatorUse operator_use(const GraphNode& node) {
-  if (!is_allowed_operator(node.name))
-    throw Error(ErrorKind::Data,
-                concat("'", node.name,
-                       "' is not among the operators that a graph may call "
-                       "(docs/formats/graph.md)"),
-                node.where);
   const auto found = c10::Dispatcher::singleton().findSchema({node.name, node.overload});
   if (!found)
     throw Error(ErrorKind::Data,
                 concat("this LibTorch has no operator '", node.name, "' with the overload '",
                        node.overload, "'; the file has ", node.schema),
                 node.where);
+  if (const std::string reason = reason_against(*found); !reason.empty())
+    throw Error(ErrorKind::Data,
+                concat("a graph may not call '", node.name, "', which ", reason,
+                       " (docs/formats/graph.md)"),
+                node.where);
   OperatorUse use;
+  const bool silent = shares_silently(*found);
   for (const c10::Argument& argument : found->schema().arguments()) {
+    if (silent) use.shares.insert(argument.name());
     if (argument.alias_info() == nullptr) continue;
     if (argument.alias_info()->isWrite()) use.writes.insert(argument.name());
     use.shares.insert(argument.name());
   }
-  if (is_dropout(node.name)) use.shares.insert("input");  // the input itself in evaluation
+  check_written(node, use.writes);
   return use;
 }
 

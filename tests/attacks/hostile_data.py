@@ -453,6 +453,49 @@ for name, nodes, *says in (
     ("a copy that is too large", (graph_node("expand", {"self": {"parameter": "one"}, "size": [1 << 31, 2]}, ("e", [[0, 1 << 31], [0, 2]])), graph_node("clone", {"self": value("e")}, ("o", [[0, 1 << 31], [0, 2]]))), "at most 2147483648 are allowed"),
 ):
     graph(name, (STEPS, *nodes) if name.startswith("an average") else nodes, *says)
+X = {"self": value("x")}
+for operator, overload, arguments, says in (
+    ("from_file", "", {"filename": "/etc/passwd", "size": 8}, "has an argument 'filename'"),
+    ("as_strided", "", X | {"size": [8], "stride": [1], "storage_offset": 1 << 30}, "looks at memory by strides"),
+    ("as_strided_copy", "", X | {"size": [8], "stride": [1 << 30]}, "looks at memory by strides"),
+    ("empty", "memory_format", {"size": [8]}, "makes a tensor without content"),
+    ("empty_strided", "", {"size": [8], "stride": [1 << 30]}, "makes a tensor without content"),
+    ("resize_", "", X | {"size": [1 << 30]}, "changes the size of memory"),
+    ("set_", "source_Tensor", X | {"source": value("x")}, "changes the sizes of a tensor"),
+    ("set_data", "", X | {"new_data": value("x")}, "returns no tensors"),
+    ("abs", "out", X | {"out": value("x")}, "writes into what it is given"),
+    ("_unsafe_index", "Tensor", X | {"indices": [value("x")]}, "is a part of operators"),
+    ("_cdist_backward", "", {"grad": value("x")}, "is a part of operators"),
+    ("max_pool2d_with_indices_backward", "", {"grad_output": value("x")}, "is a part of a backward"),
+    ("native_group_norm", "", {"input": value("x"), "N": 1 << 30}, "is a part of an operator that checks shapes"),
+    ("linalg_lu_solve", "", {"LU": value("x"), "pivots": value("x"), "B": value("x")}, "trusts the pivots"),
+    ("lstm_cell", "", {"input": value("x"), "hx": [value("x")] * 2}, "trusts the shapes"),
+    ("max_unpool2d", "", X | {"indices": value("x"), "output_size": [8, 8]}, "trusts the places"),
+    ("special_hermite_polynomial_h", "n_scalar", {"x": value("x"), "n": 1 << 60}, "takes as many steps as a number says"),
+    ("nonzero", "", X, "sizes depend on data"),
+    ("item", "", X, "returns no tensors"),
+    ("rand_like", "", X, "draws random numbers"),
+    ("normal_", "", X, "writes into what it is given"),
+    ("record_stream", "", X, "has an argument 's'"),
+    ("to_sparse", "", X, "are not dense"),
+    ("quantize_per_tensor", "", X | {"scale": 1.0, "zero_point": 0, "dtype": 13}, "packed numbers"),
+    ("nanmedian", "", X, "does not say the sizes"),
+    ("zeros", "", {"size": [4, 8], "layout": 1}, "the argument 'layout' is the stage's"),
+    ("add_", "Tensor", {"self": {"parameter": "one"}, "other": 1}, "writes into the parameter 'one'"),
+    ("cos", "", {"self": value("x")}, "the file says 2×8"),
+):
+    graph(f"a call of {operator}", (graph_node(operator, arguments, ("o", [[1, 0], [0, 8]]), overload=overload),), says)
+# An operator within whose steps more memory would be taken than any result says.
+def apart(places):
+    """The distances of that many numbers from each other's, of which only their sums are results."""
+    wide = graph_node("expand", {"self": {"parameter": "one"}, "size": [places]}, ("e", [[0, places]]))
+    tall = graph_node("unsqueeze", {"self": value("e"), "dim": 1}, ("f", [[0, places], [0, 1]]))
+    flat = graph_node("unsqueeze", {"self": value("e"), "dim": 0}, ("g", [[0, 1], [0, places]]))
+    return wide, tall, flat, graph_node("pairwise_distance", {"x1": value("f"), "x2": value("g")}, ("o", [[0, places]]))
+
+
+graph("steps within an operator", apart(1 << 10), code=FINE)
+graph("larger steps within an operator", apart(1 << 16), "at most 2147483648 are allowed")
 
 # --- texts -------------------------------------------------------------------------------------------------------------
 

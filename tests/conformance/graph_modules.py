@@ -393,13 +393,13 @@ def raises_in_forward():
     return Refused(lambda module, y: y + {}["absent"])
 
 
-def sorts():
-    return nn.Sequential(nn.Linear(12, 10), Sorts())
+def counts_data():
+    return nn.Sequential(nn.Linear(12, 10), CountsData())
 
 
-class Sorts(nn.Module):
+class CountsData(nn.Module):
     def forward(self, x):
-        return x.sort(1)[0]
+        return x * torch.nonzero_static(x, size=4).to(x.dtype).sum()
 
 
 def of_complex_numbers():
@@ -407,14 +407,14 @@ def of_complex_numbers():
 
 
 FAILING = {
-    "half": "the module cannot compute with such an input: RuntimeError: ",
+    "half": "cannot compute with such an input: RuntimeError: ",
     "compiled": "the module '' is wrapped by torch.compile; expected the module inside",
     "in_data_parallel": "the module '0' is wrapped by DataParallel; expected the module inside",
     "momentum_none": "the batch norm '1' has momentum=None; expected a number",
     "raises_when_made": "graph_modules.py:",
     "leaves_when_made": "make_model: SystemExit: 3",
     "raises_in_forward": "torch.export cannot export the module: KeyError: 'absent'",
-    "sorts": "the operator aten.sort.default of module '1' (graph_modules.py:",
+    "counts_data": "the operator aten.nonzero_static.default of module '1' (graph_modules.py:",
     "of_complex_numbers": "of module ''",
 }
 
@@ -449,7 +449,7 @@ REFUSED = {
     "decided_by_data": "data-dependent",
     "of_two_outputs": "returns 2 values in training; expected one tensor, or one that is called logits (--output",
     "of_two_inputs": "forward takes x, mask; expected --input NAME=SIZES for each, also for mask, or a wrapper",
-    "draws_by_itself": "draws random numbers; expected only dropout, stochastic depth and attention to do so",
+    "draws_by_itself": "of module '' (graph_modules.py:136) draws random numbers",
     "of_fixed_batch": "batch",
     "counts_by_itself": "writes into 'count'",
     "nothing": "has no function 'nothing'",

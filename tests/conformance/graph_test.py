@@ -348,8 +348,8 @@ class Graph(graph_training.GraphTraining):
         text = path.read_text()
         for old, new, why in (
             ('"format": 1', '"format": 2', "has format 2; this program reads format 1"),
-            ('"aten::linear"', '"aten::from_file"', "is not among the operators that a graph may call"),
-            ('"aten::linear"', '"aten::bernoulli"', "is not among the operators that a graph may call"),
+            ('"aten::linear"', '"aten::from_file"', "a graph may not call 'aten::from_file', which has an argument 'filename'"),
+            ('"aten::linear"', '"aten::bernoulli"', "which draws random numbers"),
             ('{"parameter": "first.weight"}', '{"parameter": "first.wait"}', "there is no parameter 'first.wait'"),
             ('"weight": {"parameter": "first.weight"}', '"wait": 1', "there is no argument 'wait'"),
             ('"first.weight": [12, 12]', '"first.weight": [4611686018427387904, 12]', "at most 2^40"),

@@ -4,19 +4,16 @@
 import operator
 
 import torch
+from torch._decomp import decomposition_table
 from torch._ops import OpOverload
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from importing.reader import not_computed, operators
+from importing.reader import reason_against, refused, without_writing
 from importing.rewriting import place_of
+from importing.trial import FAILS, reasons
 
 ATEN = torch.ops.aten
 MOST = 2_000  # replacements in a graph; one may need others, such as a layer of a recurrent network
-
-
-def glu(x, dim=-1):
-    values, gates = x.chunk(2, dim)
-    return values * torch.sigmoid(gates)
 
 
 def normalised(x, weight, bias, mean, variance, training, momentum, eps, cudnn):
@@ -48,18 +45,8 @@ def affine(x, weight, bias):
     return x if bias is None else x + bias.reshape(shape)
 
 
-def extreme(choose):
-    """The larger or smaller of two, of which equal ones share the gradient."""
-
-    def chosen(x, y):
-        shape = torch.broadcast_shapes(x.shape, y.shape)
-        return choose(torch.stack([x.expand(shape), y.expand(shape)]), 0)
-
-    return chosen
-
-
-def of_norm_one(x, dim, eps):
-    return x / torch.linalg.vector_norm(x, 2, dim, keepdim=True).clamp_min(eps)
+def zeros(size, dtype=None, **_):
+    return torch.zeros(size, dtype=dtype)
 
 
 def with_weight_norm(direction, length, dim=0):
@@ -67,40 +54,34 @@ def with_weight_norm(direction, length, dim=0):
     return direction * (length / torch.linalg.vector_norm(direction, 2, others, keepdim=True))
 
 
-def bilinear(x, y, weight, bias=None):
-    result = torch.einsum("...i,oij,...j->...o", x, weight, y)
-    return result if bias is None else result + bias
-
-
-# In words of PyTorch that the program knows. Composite operators need no line: PyTorch itself says what they consist of.
+# In words of PyTorch that the program computes. Composite operators need no line: PyTorch says what they consist of.
 INSTEAD = {
     ATEN.__and__.Tensor: torch.bitwise_and,
+    ATEN.__and__.Scalar: torch.bitwise_and,
     ATEN.__or__.Tensor: torch.bitwise_or,
-    ATEN.square.default: lambda x: x.pow(2),
-    ATEN.floor_divide.default: lambda x, y: torch.div(x, y, rounding_mode="floor"),
-    ATEN.addcmul.default: lambda x, a, b, value=1: x + value * (a * b),
-    ATEN.lerp.Scalar: lambda x, end, weight: x + weight * (end - x),
-    ATEN.mv.default: torch.matmul,
+    ATEN.__or__.Scalar: torch.bitwise_or,
+    ATEN.__xor__.Tensor: torch.bitwise_xor,
     ATEN.dot.default: lambda x, y: (x * y).sum(),
-    ATEN.maximum.default: extreme(torch.amax),
-    ATEN.minimum.default: extreme(torch.amin),
-    ATEN.celu.default: lambda x, alpha=1.0: ATEN.elu.default(x, alpha, 1.0, 1 / alpha),
-    ATEN.glu.default: glu,
-    ATEN.hardshrink.default: lambda x, least=0.5: x.masked_fill(x.abs() <= least, 0.0),
-    ATEN.softshrink.default: lambda x, least=0.5: x - x.clamp(-least, least),
-    ATEN.threshold.default: lambda x, least, value: x.masked_fill(x <= least, value),
-    ATEN.reshape_as.default: lambda x, other: x.reshape(other.shape),
     ATEN._unsafe_view.default: lambda x, shape: x.reshape(shape),
     ATEN._to_copy.default: lambda x, dtype=None, **_: x.to(dtype) if dtype else x.clone(),
     ATEN._weight_norm.default: with_weight_norm,
-    ATEN.bilinear.default: bilinear,
-    ATEN.cosine_similarity.default: lambda x, y, dim=1, eps=1e-8: (of_norm_one(x, dim, eps) * of_norm_one(y, dim, eps)).sum(dim),
     ATEN.log_sigmoid.default: lambda x: -torch.nn.functional.softplus(-x, threshold=40),  # e^-40 is below rounding
+    ATEN.empty.memory_format: zeros,
+    ATEN.empty_like.default: lambda x, **_: torch.zeros_like(x),
+    ATEN.new_empty.default: lambda x, size, dtype=None, **_: x.new_zeros(size, dtype=dtype),
 }
 
 
-def replacement(node):
-    """The function that computes what the node does by other operators, or None if the node can stay, or there is none."""
+def in_place(target):
+    """What changes its first argument, as copying into it what another operator makes."""
+    other = without_writing(target)
+    return other and (lambda x, *given, **named: ATEN.copy_.default(x, other(x, *given, **named)))
+
+
+def replacement(node, wrong):
+    """The function that computes what the node does by other operators, or None if the node can stay, or there is none.
+    `wrong` are nodes that the program cannot verify.
+    """
     if node.op != "call_function" or not isinstance(node.target, OpOverload):
         return None
     values = node.meta.get("val")
@@ -111,34 +92,35 @@ def replacement(node):
         return normalised if mean is None else scaled if weight is None or bias is None else None
     if node.target is ATEN.instance_norm.default and node.args[3] is None:
         return normalised_by_sample
-    if node.target._schema.name in operators():
+    if wrong.get(node, FAILS).startswith(FAILS) and not reason_against(node.target):
         return None
     if node.target in INSTEAD:
         return INSTEAD[node.target]
-    composite = torch._C._dispatch_has_kernel_for_dispatch_key(node.target.name(), "CompositeImplicitAutograd")
-    return node.target.decompose if composite else None
+    if torch._C._dispatch_has_kernel_for_dispatch_key(node.target.name(), "CompositeImplicitAutograd"):
+        return node.target.decompose
+    if torch.Tag.nondeterministic_seeded in node.target.tags:
+        return None
+    return decomposition_table.get(node.target) or in_place(node.target)
 
 
 def traced(node, function):
     """The function as a graph of what the node is given, or None if it cannot be one."""
     given = [each for each in node.all_input_nodes if isinstance(each.meta.get("val"), torch.Tensor)]
-    if not given:
-        return None, given
-
     def call(*tensors):
         known = dict(zip(given, tensors))
         arguments, named = torch.fx.node.map_arg((node.args, node.kwargs), lambda each: known.get(each, each.meta["val"]))
         return function(*arguments, **named)
 
     values = [each.meta["val"] for each in given]
-    written_here = function in INSTEAD.values() or function in (normalised, scaled, normalised_by_sample)
+    made = node.meta["val"]
+    written_here = getattr(function, "__module__", "") == __name__ or function in INSTEAD.values()
     try:
-        with values[0].fake_mode:
+        with (made if isinstance(made, torch.Tensor) else made[0]).fake_mode:
             made = make_fx(call, pre_dispatch=written_here)(*values).graph
     except Exception:  # whatever an operator's own parts raise without data
         return None, given
     if any(isinstance(size, torch.SymInt) and not size.node.expr.free_symbols for value in values for size in value.shape):
-        raise not_computed(place_of(node))  # its parts are those of one size of the batch, which all sizes of the graph now have
+        raise refused(place_of(node), "has parts that PyTorch knows for one size of the batch only")
     return made, given
 
 
@@ -168,19 +150,32 @@ def replaces_all(node, results):
     return all(isinstance(each, torch.fx.Node) for each in results) and all(user.target is operator.getitem for user in node.users)
 
 
+def is_foreign(node):
+    """Whether it is no operator of ATen, such as a primitive that PyTorch's own decompositions are written with."""
+    own = isinstance(node.target, OpOverload) and node.target.namespace == "aten"
+    return node.op == "call_function" and not own and node.target is not operator.getitem
+
+
 def expand(graph):
-    """Replaces what the program does not compute, again and again. What nothing replaces stays, and is refused later."""
-    replaced, stays = 0, set()
+    """Replaces what the program does not compute, again and again. Returns what is wrong with nodes that nothing replaces."""
+    replaced, stays, wrong, known = 0, set(), {}, set()
     while replaced < MOST:
-        node = next((each for each in graph.nodes if each not in stays and replacement(each)), None)
-        if node is None:
-            return
-        inside, given = traced(node, replacement(node))
-        whole = inside and replaces_all(node, inside.output_node().args[0])
-        same = inside and any(each.target is node.target and each.target is not ATEN.batch_norm.default for each in inside.nodes)
-        if not whole or same or any(each.op == "get_attr" for each in inside.nodes):
-            stays.add(node)
-            continue
-        with graph.inserting_before(node):
-            insert(graph, node, inside, given)
-        replaced += 1
+        nodes = [each for each in graph.nodes if each.op == "call_function" and each not in known]
+        wrong |= reasons(nodes)
+        known.update(nodes)
+        for node in list(graph.nodes):
+            function = None if node in stays else replacement(node, wrong)
+            if function is None:
+                continue
+            inside, given = traced(node, function)
+            whole = inside and replaces_all(node, inside.output_node().args[0])
+            same = inside and any(each.target is node.target and each.target is not ATEN.batch_norm.default for each in inside.nodes)
+            if not whole or same or any(each.op == "get_attr" or is_foreign(each) for each in inside.nodes):
+                stays.add(node)
+                continue
+            with graph.inserting_before(node):
+                insert(graph, node, inside, given)
+            replaced += 1
+        if all(each in known for each in graph.nodes if each.op == "call_function"):
+            break
+    return wrong

@@ -8,19 +8,13 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from importing.expanding import expand
-from importing.reader import MEMORY_FORMATS, check_node, check_type
+from importing.reader import MEMORY_FORMATS, check_node, check_type, reason_against, refused
 from importing.refusal import Refusal, type_name
 from importing.rewriting import Memory, inline_regions, module_path, name_stochastic_depth, place_of, remove_unread
 
 FORMAT = 1
 EMBEDDING = torch.ops.aten.embedding.default
 BATCH_NORM = torch.ops.aten.batch_norm.default
-# Operators that may draw, and that the laboratory gives its own streams, or refuses where they do.
-DRAWN_HERE = {
-    f"aten::{name}"
-    for name in ("dropout", "dropout_", "feature_dropout", "scaled_dot_product_attention", "lstm", "gru", "rnn_tanh", "rnn_relu")
-}
-
 
 def affine(size, where):
     """A size as [factor, constant]: factor × batch + constant."""
@@ -58,7 +52,7 @@ class Export:
         name_stochastic_depth(self.graph)
         output = self.output()
         remove_unread(self.graph, output, self.own)
-        expand(self.graph)
+        self.wrong = expand(self.graph)
         output = self.output()  # of which other operators may have been made
         remove_unread(self.graph, output, self.own)
         for node in self.graph.nodes:
@@ -150,8 +144,8 @@ class Export:
             return
         if not isinstance(node.target, torch._ops.OpOverload) or node.target.namespace != "aten":
             raise Refusal(f"{where} is no operator of ATen; expected PyTorch's own operators only")
-        if torch.Tag.nondeterministic_seeded in node.target.tags and node.target._schema.name not in DRAWN_HERE:
-            raise Refusal(f"{where} draws random numbers; expected only dropout, stochastic depth and attention to do so")
+        if reason := reason_against(node.target) or self.wrong.get(node, ""):
+            raise refused(where, reason)
         written = {
             "operator": node.target._schema.name,
             "overload": node.target._schema.overload_name,
@@ -182,6 +176,8 @@ class Export:
             return self.reference(value, where)
         if isinstance(value, (list, tuple)):
             return [self.written(each, where) for each in value]
+        if isinstance(value, torch.SymInt):
+            return {"size": affine(value, where)}
         if isinstance(value, torch.dtype):
             check_type(value, f"the argument {type_name(value)} of {where}")
             return {"type": type_name(value)}

@@ -34,12 +34,15 @@ def by_broadcasting(mask_function, bh_indices=True):
 
 @contextlib.contextmanager
 def exportable(module):
-    """Keeps no cache for generating text, and makes attention masks without vmap, whatever attention reads them."""
+    """Keeps no cache for generating text, makes attention masks without vmap, whatever attention reads them, and gives each
+    token the weights of its experts, since how many tokens an expert gets depends on data.
+    """
     with contextlib.ExitStack() as restore:
         for config in configurations(module):
-            if getattr(config, "use_cache", False):
-                config.use_cache = False
-                restore.callback(setattr, config, "use_cache", True)
+            for name, instead in (("use_cache", False), ("_experts_implementation", "batched_mm")):
+                if own := getattr(config, name, None):
+                    setattr(config, name, instead)
+                    restore.callback(setattr, config, name, own)
         masking = sys.modules.get("transformers.masking_utils")
         if hasattr(masking, "_vmap_for_bhqkv"):
             restore.enter_context(unittest.mock.patch.object(masking, "_vmap_for_bhqkv", by_broadcasting))

@@ -59,6 +59,41 @@ Stack deviation(const Stack& given) {
                   given[3].toBool())};
 }
 
+Stack deviations(const Stack& given) {
+  return {deviation(given)[0], deviation(given)[0]};
+}
+
+Stack truth_of_first(const Stack& given) {
+  const at::Tensor& self = given[0].toTensor();
+  return {at::empty_like(self, self.options().dtype(at::kBool))};
+}
+
+/// Division rounded down.
+Stack quotient(const Stack& given) {
+  return {at::div(given[0].toTensor(), given[1].toTensor(), "floor")};
+}
+
+/// The columns that im2col makes, of (self, kernel_size, dilation, padding, stride).
+Stack windows(const Stack& given) {
+  const at::Tensor& self = given[0].toTensor();
+  const auto number = [&](std::size_t of, std::size_t i) { return given[of].toIntVector().at(i); };
+  TORCH_CHECK(self.dim() == 3 || self.dim() == 4, "im2col: expected 3 or 4 dimensions");
+  std::vector<std::int64_t> sizes = self.sizes().vec();
+  std::int64_t count = 1;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::int64_t size = sizes[sizes.size() - 2 + i], stride = number(4, i);
+    TORCH_CHECK(stride > 0 && number(1, i) > 0 && number(1, i) < (1 << 20) && number(2, i) > 0,
+                "im2col: expected strides, dilations and windows of 1 or more");
+    const std::int64_t room = size + 2 * number(3, i) - number(2, i) * (number(1, i) - 1) - 1;
+    TORCH_CHECK(room >= 0, "im2col: expected a window that fits");
+    count *= room / stride + 1;
+  }
+  sizes.pop_back();
+  sizes.back() = count;
+  sizes[sizes.size() - 2] *= number(1, 0) * number(1, 1);
+  return {at::empty(sizes, self.options())};
+}
+
 Stack reverse_difference(const Stack& given) {
   return {at::sub(given[1].toTensor(), given[0].toTensor(), given[2].toScalar())};
 }
@@ -78,14 +113,16 @@ Stack selected(const Stack& given) {
   return {at::empty(sizes, self.options())};
 }
 
+/// An adaptive pool of as many dimensions as it has output sizes.
 Stack averaged(const Stack& given) {
   const at::Tensor& self = given[0].toTensor();
   const std::vector<std::int64_t> to = given[1].toIntVector();
-  TORCH_CHECK(
-      to.size() == 2 && (self.dim() == 3 || self.dim() == 4),
-      "adaptive_avg_pool2d(): expected two output sizes, and an input of 3 or 4 dimensions");
+  const std::int64_t more = self.dim() - std::ssize(to);
+  TORCH_CHECK(more == 1 || more == 2,
+              "adaptive_avg_pool(): expected one output size for each "
+              "dimension but those of samples and channels");
   std::vector<std::int64_t> sizes = self.sizes().vec();
-  std::ranges::copy(to, sizes.end() - 2);
+  std::ranges::copy(to, sizes.end() - std::ssize(to));
   return {at::empty(sizes, self.options())};
 }
 
@@ -123,17 +160,9 @@ void fill(torch::Library& library, std::initializer_list<const char*> names) {
 
 torch::Library filled() {
   torch::Library library(torch::Library::IMPL, "aten", c10::DispatchKey::Meta, __FILE__, __LINE__);
-  fill<like_first>(library, {"relu", "hardswish", "hardtanh", "flip", "roll", "_prelu_kernel"});
-  fill<first>(library, {"relu_", "hardswish_", "hardtanh_"});
-  fill<into_last>(library, {"abs.out", "where.self_out"});
-  fill<one_of_first>(library, {"max", "min"});
-  fill<deviation>(library, {"std.correction", "var.correction"});
-  fill<reverse_difference>(library, {"rsub.Tensor"});
-  fill<chosen>(library, {"where.self"});
-  fill<selected>(library, {"index_select"});
-  fill<averaged>(library, {"_adaptive_avg_pool2d"});
-  fill<normalised>(library, {"native_batch_norm"});
-  fill<convolved>(library, {"convolution_overrideable"});
+#define FILLED(compute, ...) fill<compute>(library, {__VA_ARGS__});
+#include "core/nn/meta/filled_kernels.inc"
+#undef FILLED
   return library;
 }
 

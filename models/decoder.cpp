@@ -66,7 +66,8 @@ class Decoder final : public Model {
   explicit Decoder(Options& options) : Decoder(options, preset_of(options)) {}
 
   std::vector<LayerPtr> layers() const override {
-    std::vector<LayerPtr> all{embeddings()};
+    std::vector<LayerPtr> all{tie_ == Tie::Same ? lend(embeddings(), "tokens.weight")
+                                                : embeddings()};
     all.back()->set_name("embeddings");
     for (std::int64_t i = 0; i < blocks_; ++i) {
       all.push_back(block());
@@ -74,7 +75,7 @@ class Decoder final : public Model {
     }
     all.push_back(last_norm());
     all.back()->set_name("norm");
-    all.push_back(output());
+    all.push_back(tie_ == Tie::Same ? borrow(output(), "weight") : output(tie_));
     all.back()->set_name("lm_head");
     return all;
   }
@@ -130,7 +131,8 @@ class Decoder final : public Model {
                            {0, 0.99})),
         logit_bound_(options.number("logit_bound", preset.logit_bound,
                                     "c > 0: scores x become c x/√(x² + c²); 0: they stay.",
-                                    {0, 1e6})) {
+                                    {0, 1e6})),
+        tie_(read_tie(options)) {
     read_attention(options, preset);
     const bool gated = mlp_ == "swiglu";
     // 8/3 of the width, up to a multiple of 256, as Llama's: as many weights as two matrices of 4.
@@ -152,6 +154,11 @@ class Decoder final : public Model {
     }
     if (embedding_norm_)
       options.problem("embedding_norm", "would leave the subspace; leave it out, or `subspace`");
+    if (tie_ != Tie::None)
+      options.problem("tie",
+                      concat("is ", tie_ == Tie::Same ? "same" : "start",
+                             ", but with `subspace` the embedding is narrower than the output; "
+                             "expected none"));
     fixed_ = std::make_shared<const Subspace>(vocabulary_, width_, subspace_);
   }
 
@@ -242,8 +249,11 @@ class Decoder final : public Model {
     if (zero_init_) options.weight = Initializer{Initializer::Kind::Constant, 0};
     return linear(in, stream(), options);
   }
-  LayerPtr output() const {
-    LayerPtr scores = linear(width_, vocabulary_, {.init_std = kInitStd, .bias = head_bias_});
+  LayerPtr output(Tie tie = Tie::None) const {
+    LayerPtr scores = linear(width_, vocabulary_,
+                             {.init_std = kInitStd,
+                              .bias = head_bias_,
+                              .drawn_as = tie == Tie::Start ? "embeddings.tokens.weight" : ""});
     if (logit_bound_ == 0) return scores;
     return sequence({{"", std::move(scores)}, {"", bound(logit_bound_)}});
   }
@@ -292,6 +302,7 @@ class Decoder final : public Model {
   std::int64_t subspace_;
   bool embedding_norm_, zero_init_, learned_;
   double dropout_, logit_bound_;
+  Tie tie_;
   std::int64_t hidden_ = 0, key_width_ = 0;
   AttentionOptions attention_;
   std::shared_ptr<const Subspace> fixed_;  ///< null without a subspace

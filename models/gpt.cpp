@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A decoder-only Transformer of GPT-2's shape (Radford et al., 2019) that continues texts: learned
-/// positions, pre-norm blocks, GELU by tanh, causal attention. The small size has 163,037,184
-/// parameters: GPT-2's 124,439,808 and a separate weight of the output layer.
+/// positions, pre-norm blocks, GELU by tanh, causal attention. The small size has GPT-2's
+/// 124,439,808 parameters with `tie: same`, else 163,037,184: a separate weight of the output
+/// layer.
 ///
 /// Our names and those of Hugging Face's GPT2LMHeadModel: embeddings.wte = transformer.wte,
 /// embeddings.wpe = transformer.wpe, h.<i>.… = transformer.h.<i>.…, final = transformer.ln_f, head
@@ -33,22 +34,19 @@ class Gpt final : public Model {
             options.number("dropout", 0.1,
                            "Dropout probability of embeddings, of attention, and of both parts of "
                            "a block.",
-                           {0, 0.99})) {
+                           {0, 0.99})),
+        tie_(read_tie(options)) {
     if (options.flag(
             "tie_weights", false,
-            "Whether token embedding and output share a weight; not supported, so only false."))
-      options.problem(
-          "tie_weights",
-          "is true; expected false: the token embedding and the output lie in different "
-          "stages, which update their weights at different times, so they cannot share "
-          "one");
+            "Whether token embedding and output share a weight: `tie` says that, so only false."))
+      options.problem("tie_weights", "is true; expected false, and `tie: same` beside it");
     if (width_ % heads_ == 0) return;
     options.problem("heads", concat("is ", heads_, "; expected a divisor of the width, ", width_));
     heads_ = 1;
   }
 
   std::vector<LayerPtr> layers() const override {
-    std::vector<LayerPtr> all{embeddings()};
+    std::vector<LayerPtr> all{tie_ == Tie::Same ? lend(embeddings(), "wte.weight") : embeddings()};
     all.back()->set_name("embeddings");
     for (std::int64_t i = 0; i < blocks_; ++i) {
       all.push_back(block());
@@ -56,7 +54,7 @@ class Gpt final : public Model {
     }
     all.push_back(layer_norm(width_));
     all.back()->set_name("final");
-    all.push_back(output());
+    all.push_back(tie_ == Tie::Same ? borrow(output(), "weight") : output(tie_));
     all.back()->set_name("head");
     return all;
   }
@@ -84,8 +82,11 @@ class Gpt final : public Model {
     return linear(from, width_,
                   {.init_std = kGptInitStd / std::sqrt(2 * static_cast<double>(blocks_))});
   }
-  LayerPtr output() const {
-    return linear(width_, vocabulary_, {.init_std = kGptInitStd, .bias = false});
+  LayerPtr output(Tie tie = Tie::None) const {
+    return linear(width_, vocabulary_,
+                  {.init_std = kGptInitStd,
+                   .bias = false,
+                   .drawn_as = tie == Tie::Start ? "embeddings.wte.weight" : ""});
   }
 
   LayerPtr embeddings() const {
@@ -109,9 +110,10 @@ class Gpt final : public Model {
 
   std::int64_t vocabulary_, tokens_, width_, heads_, blocks_;
   double dropout_;
+  Tie tie_;
 };
 
-PIPEWRIGHT_MODEL(gpt, Gpt, "Decoder-only Transformer of GPT-2's shape, output weights untied.");
+PIPEWRIGHT_MODEL(gpt, Gpt, "Decoder-only Transformer of GPT-2's shape.");
 
 }  // namespace
 }  // namespace pipewright

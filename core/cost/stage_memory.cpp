@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "core/base/as_size.h"
+#include "core/schedule/lent_weights.h"
 
 namespace pipewright {
 namespace {
@@ -14,7 +15,8 @@ bool needs_as_much(const StageMoment& a, const StageMoment& b) {
     return std::tuple(m.learns, m.bare, m.head, m.of_head, m.added, m.head_added);
   };
   return kind(a) == kind(b) && a.kept >= b.kept && a.inputs >= b.inputs &&
-         a.versions >= b.versions && a.head_gradients >= b.head_gradients;
+         a.versions >= b.versions && a.head_gradients >= b.head_gradients &&
+         a.borrowed >= b.borrowed;
 }
 
 void add_moment(std::vector<StageMoment>& moments, const StageMoment& moment) {
@@ -43,7 +45,8 @@ class Walk {
         keeps_head_gradient_(keeps_head_gradient) {}
 
   void action(const Action& action, const ActionWeights& weights, bool recomputed,
-              bool last_of_forward) {
+              bool last_of_forward, std::int64_t borrowed) {
+    borrowed_ = borrowed;
     versions_ += weights.makes ? 1 : 0;
     if (action.kind == ActionKind::Update) {
       versions_ += weights.in_place ? 0 : 1;
@@ -76,7 +79,8 @@ class Walk {
                           .versions = most_versions_,
                           .added = added_,
                           .head_added = head_added_,
-                          .head_gradients = head_gradients_});
+                          .head_gradients = head_gradients_,
+                          .borrowed = borrowed_});
     if (makes_weight_gradient(action.kind)) added_ = std::min(added_ + 1, 2);
     if (head) head_added_ = std::min(head_added_ + 1, 2);
   }
@@ -84,6 +88,7 @@ class Walk {
   std::vector<StageMoment>& moments_;
   int kept_ = 0, inputs_ = 0, versions_, most_versions_;
   int added_ = 0, head_added_ = 0, head_gradients_ = 0;
+  std::int64_t borrowed_ = 0;
   bool keeps_head_gradient_;
 };
 
@@ -127,6 +132,7 @@ std::vector<std::vector<StageMoment>> stage_moments(const ProvedSchedule& proved
   const auto forward_of = [&](const Action& action) { return slots.forward(action, action.stage); };
   std::vector<std::size_t> last(slots.forwards());  // position of its last pass
   std::vector<bool> recomputed(slots.forwards(), false);
+  BorrowedBytes borrowed(proved);
   for (std::size_t w = 0; w < schedule.workers.size(); ++w) {
     const auto& actions = schedule.workers[w];
     for (std::size_t i = 0; i < actions.size(); ++i) {
@@ -136,9 +142,12 @@ std::vector<std::vector<StageMoment>> stage_moments(const ProvedSchedule& proved
     for (std::size_t i = 0; i < actions.size(); ++i) {
       const Action& action = actions[i];
       if (action.replica != 0) continue;
+      const bool last_of_forward = is_pass(action.kind) && last[forward_of(action)] == i;
+      borrowed.begin(action);
       walks[as_size(action.stage)].action(action, proved.versions.workers[w][i],
-                                          recomputed[forward_of(action)],
-                                          is_pass(action.kind) && last[forward_of(action)] == i);
+                                          recomputed[forward_of(action)], last_of_forward,
+                                          borrowed.of(action.stage, 0));
+      borrowed.end(action, last_of_forward);
     }
   }
   return moments;
@@ -182,7 +191,7 @@ StageMemory StageMemories::of(std::size_t begin, std::size_t end, int number) co
   StageMemory most;
   for (const StageMoment& moment : moments_[as_size(number)]) {
     const StageMemory memory{
-        .weights = moment.versions * stage.version_bytes() + stage.buffer_bytes,
+        .weights = moment.versions * stage.version_bytes() + stage.buffer_bytes + moment.borrowed,
         .optimizer = slots_ * stage.parameter_bytes + tables,
         .activations = (moment.kept + moment.inputs) * stage.input_bytes +
                        moment.kept * stage.activation_bytes,

@@ -25,8 +25,9 @@ struct StageMoment {
                          ///< included
   int versions = 1;      ///< most copies of the weights so far, predictions included
   int added = 0;  ///< backwards that have made gradients since the last update: 0, 1, 2 or more
-  int head_added = 0;      ///< the same of passes of the head
-  int head_gradients = 0;  ///< kept gradients of heads, this pass's included
+  int head_added = 0;         ///< the same of passes of the head
+  int head_gradients = 0;     ///< kept gradients of heads, this pass's included
+  std::int64_t borrowed = 0;  ///< bytes of borrowed weights and their gradients (lent_weights.h)
   bool operator==(const StageMoment&) const = default;
 };
 
@@ -40,7 +41,7 @@ std::vector<std::vector<StageMoment>> stage_moments(const ProvedSchedule& proved
 
 /// Bytes at the moment that needs the most.
 struct StageMemory {
-  std::int64_t weights = 0;      ///< all versions, and buffers
+  std::int64_t weights = 0;      ///< all versions, buffers, and borrowed weights
   std::int64_t optimizer = 0;    ///< its state
   std::int64_t activations = 0;  ///< kept by forwards, inputs included
   std::int64_t passing = 0;      ///< gradients, and temporary memory of the pass

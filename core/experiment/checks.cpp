@@ -176,6 +176,25 @@ void check_gradient_rules(const Experiment& e, const Value& document, Problems& 
   }
 }
 
+/// Reports what cannot be had where stages share weights.
+void check_lent_weights(const Experiment& e, const Value& document, Problems& problems) {
+  const bool lends =
+      std::ranges::any_of(e.layers, [](const LayerPtr& layer) { return layer->skips().lent > 0; });
+  if (!lends || e.pipeline.stages == 1) return;
+  const auto refuse = [&](const std::string& why) {
+    problems.add(place_in(document, "model.tie"), concat("model.tie is same, ", why),
+                 ErrorKind::Experiment);
+  };
+  if (!e.scheme->auxiliary_sites(e.pipeline.stages).empty())
+    refuse(
+        "but with this scheme the first stage does not learn from the last one's loss, whose "
+        "gradient it would need; expected tie: none or start");
+  if (e.perturbation.weight_noise > 0)
+    refuse(
+        "whose weights cross once for several micro-batches, but perturb.weight_noise gives each "
+        "its own; expected tie: none or start, or no noise");
+}
+
 /// Reports the probes that cannot measure this training.
 void check_probes(const Experiment& e, const Value& document, const Value& resolved,
                   Problems& problems) {
@@ -311,6 +330,7 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
     check_slicing(e, schedule, document, problems);
     check_velocity(e, schedule, document, resolved, problems);
     check_predicted_decay(schedule, document, resolved, problems);
+    check_lent_weights(e, document, problems);
     check_gradient_rules(e, document, problems);
     check_probes(e, document, resolved, problems);
     find_delays(e, document, problems);

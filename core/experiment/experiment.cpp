@@ -54,7 +54,8 @@ LayerPtr Experiment::head_behind(int stage) const {
 
 Layout Experiment::cut(std::vector<std::int64_t> balance) const {
   Layout cut = layout;
-  cut.skips = skips_between(layers, balance);
+  cut.skips = skips_between(layers, balance,
+                            static_cast<std::int64_t>(at::elementSize(train.precision.values)));
   cut.balance = std::move(balance);
   return cut;
 }

@@ -80,6 +80,7 @@ const std::vector<IdleOption>& idle_options() {
       {"dataset", "decimal", Value::of("point")},
       {"dataset", "header", Value::of("auto")},
       {"loss", "average", Value::of("samples")},
+      {"model", "tie", Value::of("none")},
       {"optimizer", "momentum_by_delay", Value::of("none")},
       {"optimizer", "no_decay", Value::sequence()},
       {"pipeline", "slices", Value::of(1)},

@@ -8,8 +8,8 @@
 
 namespace pipewright {
 
-/// The outputs of each stage but the last, skip tensors included, for `inputs` on the meta device.
-/// No tensor has memory.
+/// The outputs of each stage but the last, skip tensors included and lent weights left out, for
+/// `inputs` on the meta device. No tensor has memory.
 std::vector<Tensors> boundaries(const Experiment& experiment, Tensors inputs);
 /// The outputs of the whole model, likewise.
 Tensors outputs_on_meta(const Experiment& experiment, Tensors inputs);

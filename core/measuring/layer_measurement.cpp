@@ -199,6 +199,7 @@ void LayerMeasurement::backward(bool learn, bool relay) {
   Stage::BackwardRequest request{.own_loss = last_, .learn = learn, .input_gradient = relay};
   for (const at::Tensor& output : outputs_)
     if (is_floating(output)) request.gradients.push_back(at::ones_like(output));
+  if (layer_.skips().lent > 0) request.gradients.back().reset();  // it comes once per mini-batch
   outputs_.clear();
   stage_.backward(0, std::move(request));
 }

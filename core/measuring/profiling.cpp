@@ -34,7 +34,12 @@ void count_all(Profile& profile, const Experiment& e) {
   const auto meta = at::TensorOptions(e.train.precision.values).device(at::kMeta);
   Tensors x = made_up_batch(*e.model, profile.samples, meta).x;
   profile.input_bytes = boundary_bytes(x);
-  for (const LayerPtr& layer : e.layers) profile.layers.push_back(count_layer(*layer, x, e));
+  LentTensors lent;
+  for (const LayerPtr& layer : e.layers) {
+    lent.give(*layer, x);
+    profile.layers.push_back(count_layer(*layer, x, e));
+    lent.take(*layer, x);
+  }
 }
 
 /// Measures the auxiliary head behind layer i, if the model has one, on what that layer passes on.
@@ -77,6 +82,12 @@ Boundary measure_layer(Profile& profile, const Experiment& e, std::size_t i,
   return outputs;
 }
 
+template <class Element>
+void move_last(std::vector<Element>& from, std::vector<Element>& to) {
+  to.push_back(std::move(from.back()));
+  from.pop_back();
+}
+
 void measure_all(Profile& profile, const Experiment& e, const ProfileSettings& settings) {
   const IntraOpThreads threads(e.pipeline.threads);
   const Batch batch = made_up_batch(
@@ -89,10 +100,16 @@ void measure_all(Profile& profile, const Experiment& e, const ProfileSettings& s
   }
   profile.timed = !settings.device.is_meta();
   std::vector<LayerTimes> times(e.layers.size());
+  LentTensors lent;
+  std::vector<std::shared_ptr<Boundary::Memory>> lent_memory;
   for (std::size_t i = 0; i < e.layers.size(); ++i) {
     if (settings.on_layer) settings.on_layer(i);
     try {
+      lent.give(*e.layers[i], boundary.tensors);
+      if (boundary.memory.size() < boundary.tensors.size()) move_last(lent_memory, boundary.memory);
       boundary = measure_layer(profile, e, i, settings, boundary, batch.y, times[i]);
+      lent.take(*e.layers[i], boundary.tensors);
+      if (boundary.tensors.size() < boundary.memory.size()) move_last(boundary.memory, lent_memory);
     } catch (const std::exception& error) {
       const bool ours = dynamic_cast<const Error*>(&error) != nullptr || machine_error(error);
       if (ours) throw;
@@ -143,8 +160,10 @@ std::string graph_digest(const Experiment& e) {
 Profile described(const Experiment& e, at::Device device) {
   const auto& p = e.pipeline;
   Value costs = Value::mapping();
-  costs.at_or_add("model") =
+  Value& model = costs.at_or_add("model") =
       without(*e.resolved.find("model"), {"weights", "weights_format", "fresh"});
+  if (const Value* tie = model.find("tie"); tie != nullptr && tie->text != "same")
+    model = without(std::move(model), {"tie"});
   if (const std::string graph = graph_digest(e); !graph.empty())
     costs.at_or_add("graph") = Value::of(graph);
   costs.at_or_add("loss") = *e.resolved.find("loss");

@@ -36,6 +36,7 @@ struct ParameterSpec {
   Initializer init;
   /// In mixed precision the layer gets a narrow copy of a parameter, unless it is exact.
   bool exact = false;
+  std::string drawn_as = {};  ///< the full name whose stream it is drawn from; empty: its own
 };
 
 /// State that training updates without a gradient (batch-norm statistics). A replica has one value
@@ -85,6 +86,9 @@ struct Pass {
 struct SkipUse {
   int takes = 0, looks = 0, puts = 0;
   bool gradients = true;  ///< pushed tensors may have gradients; false: integers or booleans
+  /// > 0: the pushed tensor is a parameter of the layer, of so many numbers (lend() in layers.h).
+  std::int64_t lent = 0;
+  bool borrows = false;  ///< what it pops is such a parameter (borrow() in layers.h)
 };
 
 /// The smallest unit that a cut of the model can separate, or a part of one. It is immutable once

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/config/options.h"
 #include "core/nn/layer.h"
 
 namespace pipewright {
@@ -37,6 +38,7 @@ struct LinearOptions {
   Activation activation = Activation::Identity;  ///< applied to the output
   bool flatten = false;                          ///< the input is first reshaped to [batch, in]
   bool bias = true;
+  std::string drawn_as = {};  ///< of the weight: ParameterSpec::drawn_as
 };
 /// y = activation(x Wᵀ + b), on the last dimension. weight [out, in], bias [out].
 LayerPtr linear(std::int64_t in, std::int64_t out, LinearOptions options = {});
@@ -187,6 +189,18 @@ LayerPtr channel_dropout(double probability);
 LayerPtr stash();
 LayerPtr add_stashed(LayerPtr shortcut = nullptr, Activation activation = Activation::Relu);
 LayerPtr concatenate_stashed();
+
+/// Two layers that share a parameter. lend() is the layer that owns it and pushes it as a skip
+/// tensor; borrow() is one that pops it and reads it in the place of its own parameter of that
+/// name. Both read what the owner's forward has read: the same version, the same prediction. In a
+/// cut model the borrowing stage has a copy of what it was sent, and the gradient goes back to the
+/// owner (Skip::lent_bytes). Neither layer may use other skip tensors.
+LayerPtr lend(LayerPtr layer, const std::string& parameter);
+LayerPtr borrow(LayerPtr layer, const std::string& parameter);
+
+/// The option `tie` of a model whose output may share the weight of its token embedding.
+enum class Tie : std::uint8_t { None, Start, Same };
+Tie read_tie(Options& options);
 
 /// Runs the layers one after another, as one layer. The parameters of child c are
 /// "<name_c>.weight", or "weight" if name_c is "". The child's full name, which keys its random

@@ -33,11 +33,12 @@ class Walk {
                  "' puts a tensor aside for a skip connection, but no later layer takes it back"));
   }
 
-  std::vector<Skip> skips() const {
+  std::vector<Skip> skips(std::int64_t number_bytes) const {
     std::vector<Skip> skips;
     for (const PutAside& each : put_)
       for (auto to = each.wants.rbegin(); to != each.wants.rend(); ++to)
-        skips.push_back({each.stage, *to, each.layer->skips().gradients});
+        skips.push_back({each.stage, *to, each.layer->skips().gradients,
+                         each.layer->skips().lent * number_bytes});
     return skips;
   }
 
@@ -97,8 +98,8 @@ class Walk {
 }  // namespace
 
 std::vector<Skip> skips_between(std::span<const LayerPtr> layers,
-                                std::span<const std::int64_t> balance) {
-  return Walk(layers, balance).skips();
+                                std::span<const std::int64_t> balance, std::int64_t number_bytes) {
+  return Walk(layers, balance).skips(number_bytes);
 }
 
 std::vector<std::vector<int>> leaving_copies(std::span<const LayerPtr> layers,

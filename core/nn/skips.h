@@ -15,9 +15,10 @@ namespace pipewright {
 /// stages read is listed once per reader, farthest reader first. `balance` is the number of layers
 /// per stage. Pushes and pops are paired by order (a stack), not by name. Throws Error{Experiment}
 /// with the layer's name if a tensor is pushed and never popped, or if a layer pops from or peeks
-/// into an empty stack.
+/// into an empty stack. Weights that a stage lends have numbers of `number_bytes` bytes.
 std::vector<Skip> skips_between(std::span<const LayerPtr> layers,
-                                std::span<const std::int64_t> balance);
+                                std::span<const std::int64_t> balance,
+                                std::int64_t number_bytes = 4);
 
 /// [stage] → for each tensor on the skip stack behind the stage's last layer, how many copies the
 /// stage sends: one for each stage that reads it. 0: the stage only peeked at it; the stage that

@@ -31,6 +31,7 @@ void move_on(Instruction& instruction, const Program& program, int rounds) {
   move_on(instruction.send, program, rounds);
   move_on(instruction.bypass_received, program, rounds);
   move_on(instruction.bypass_sent, program, rounds);
+  move_on(instruction.given_back, program, rounds);
 }
 
 }  // namespace

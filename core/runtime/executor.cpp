@@ -244,6 +244,7 @@ class Interpreter {
         use(instruction, stage);
         stage.backward_weight(passes_.id(instruction.action), instruction.action.loss,
                               instruction.action.scale);
+        messages_.take_back(instruction, worker);
         break;
       case ActionKind::Reduce:
         stage.prepare_sums();
@@ -270,6 +271,7 @@ class Interpreter {
                          ? request_.batches.inputs(action.minibatch, share, stage.device())
                          : messages_.inputs(instruction, worker);
     use(instruction, stage);
+    messages_.lend(instruction);
     const auto keep =
         instruction.restored_by == ActionKind::Recompute ? Stage::Keep::Inputs : Stage::Keep::Graph;
     const auto run = [&] {
@@ -345,6 +347,7 @@ class Interpreter {
     if (request_.observer != nullptr) show_backward(instruction, stage, request);
     Tensors of_inputs = stage.backward(passes_.id(action), std::move(request));
     if (!of_inputs.empty()) messages_.send(instruction, std::move(of_inputs));
+    messages_.take_back(instruction, worker);
   }
 
   void show_end(const Instruction& instruction, Stage& stage) {

@@ -49,6 +49,16 @@ void bring_to(at::Device device, Envelope& message) {
   bring_to(device, message.scale);
 }
 
+/// Adds gradients to sums of those before, which are then in the wide format.
+void add_to(Tensors& sums, Tensors gradients) {
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const bool narrow = at::isReducedFloatingType(sums[i].scalar_type());
+    gradients[i] = (narrow ? sums[i].to(at::kFloat) : sums[i]).add(gradients[i]);
+  }
+  sums = std::move(gradients);
+}
+
 /// Moves the tensors that bypass the neighbour out of a pass's tensor list.
 Tensors take_bypassing(const Bypass& bypass, Tensors& tensors) {
   if (bypass.groups.empty()) return {};
@@ -72,11 +82,16 @@ Messages::Messages(const Program& program, const std::vector<std::unique_ptr<Sta
       passes_(passes),
       transport_(transport),
       trace_(trace),
-      traffic_(shape_) {}
+      traffic_(shape_),
+      borrowed_(stages.size()) {}
 
 Tensors Messages::inputs(const Instruction& instruction, int worker) {
-  Tensors inputs = receive(instruction, instruction.receive, instruction.action.stage - 1, worker);
   const Bypass& bypass = instruction.bypass_received;
+  for (const Bypass::Group& each : bypass.groups)  // they have left before the owner's forward
+    if (each.lent && each.port.used())
+      borrowed_[place_of(instruction.action)][each.stage].weights =
+          receive(instruction, each.port, each.stage, worker, /*may_be_coded=*/false);
+  Tensors inputs = receive(instruction, instruction.receive, instruction.action.stage - 1, worker);
   if (bypass.groups.empty()) return inputs;
   const Tensors skipped = receive_bypassing(instruction, worker);
   inputs.insert(inputs.end() - bypass.behind, skipped.begin(), skipped.end());
@@ -98,31 +113,66 @@ void Messages::send(const Instruction& instruction, Tensors tensors) {
                 tensors.end());
   if (instruction.send.used()) send(instruction, instruction.send, neighbour, std::move(tensors));
   auto next = std::make_move_iterator(skipping.begin());
-  for (const auto& [peer, port, count, gradients] : instruction.bypass_sent.groups) {
-    Tensors group(next, next + count);
-    next += count;
-    if (port.used()) send(instruction, port, peer, std::move(group));
+  for (const Bypass::Group& each : instruction.bypass_sent.groups) {
+    Tensors group(next, next + each.count);
+    next += each.count;
+    if (each.lent && action.kind != ActionKind::Forward)
+      give_back(instruction, each, std::move(group));
+    else if (!each.lent && each.port.used())
+      send(instruction, each.port, each.stage, std::move(group));
   }
 }
 
-/// Receives all bypass groups of an instruction, concatenated in order.
+/// Adds gradients of borrowed weights, and sends the sums once they are complete.
+void Messages::give_back(const Instruction& instruction, const Bypass::Group& group,
+                         Tensors gradients) {
+  Tensors& sums = borrowed_[place_of(instruction.action)][group.stage].gradients;
+  const at::ScalarType format = gradients[0].scalar_type();
+  add_to(sums, std::move(gradients));
+  if (!group.port.used()) return;
+  for (at::Tensor& each : sums) each = each.to(format);
+  send(instruction, group.port, group.stage, std::exchange(sums, {}), /*coded=*/false);
+}
+
+void Messages::lend(const Instruction& instruction) {
+  for (const Bypass::Group& each : instruction.bypass_sent.groups)
+    if (each.lent && each.port.used())
+      send(instruction, each.port, each.stage, {stage_of(instruction.action).lent()},
+           /*coded=*/false);
+}
+
+void Messages::take_back(const Instruction& instruction, int worker) {
+  for (const Bypass::Group& each : instruction.given_back.groups)
+    stage_of(instruction.action)
+        .add_lent(receive(instruction, each.port, each.stage, worker, /*may_be_coded=*/false)[0],
+                  instruction.action.scale);
+}
+
+/// Receives all bypass groups of an instruction, concatenated in order; gradients of weights come
+/// back by themselves.
 Tensors Messages::receive_bypassing(const Instruction& instruction, int worker) {
   Tensors all;
-  for (const auto& [peer, port, count, gradients] : instruction.bypass_received.groups) {
-    Tensors group(as_size(count));
-    if (port.used()) group = receive(instruction, port, peer, worker);
+  for (const Bypass::Group& each : instruction.bypass_received.groups) {
+    Tensors group(as_size(each.count));
+    if (each.lent && instruction.action.kind == ActionKind::Forward) {
+      group = borrowed_[place_of(instruction.action)][each.stage].weights;
+      for (at::Tensor& weight : group) weight = weight.detach();
+    } else if (each.port.used()) {
+      group = receive(instruction, each.port, each.stage, worker);
+    }
     all.append(group.begin(), group.end());
   }
   return all;
 }
 
-void Messages::send(const Instruction& instruction, const Port& port, int peer, Tensors tensors) {
+void Messages::send(const Instruction& instruction, const Port& port, int peer, Tensors tensors,
+                    bool coded) {
   const Action& action = instruction.action;
   const std::size_t values = bytes_of(tensors);
   std::size_t crossing = values;
   double coding = 0;
   Envelope message;
-  if (EdgeEnds* const ends = ends_of(action)) {
+  if (EdgeEnds* const ends = coded ? ends_of(action) : nullptr) {
     const CodecCall call = passes_.codec_call(action);
     if (ends->compresses(peer, call)) {
       if (shows(action)) message.originals = floating(tensors);
@@ -139,9 +189,10 @@ void Messages::send(const Instruction& instruction, const Port& port, int peer, 
   trace_.sending(worker, [&] { transport_.send(port, std::move(message)); });
 }
 
-Tensors Messages::receive(const Instruction& instruction, const Port& port, int peer, int worker) {
+Tensors Messages::receive(const Instruction& instruction, const Port& port, int peer, int worker,
+                          bool may_be_coded) {
   const Action& action = instruction.action;
-  EdgeEnds* const ends = ends_of(action);
+  EdgeEnds* const ends = may_be_coded ? ends_of(action) : nullptr;
   const CodecCall call = ends != nullptr ? passes_.codec_call(action) : CodecCall();
   const bool coded = ends != nullptr && ends->compresses(peer, call);
   Envelope message = transport_.receive(

@@ -2,8 +2,12 @@
 /// Messages of passes: a stage's outputs and their gradients, exchanged with its neighbours and
 /// with stages beyond them, encoded and decoded by the codecs of the edges, and counted. What else
 /// is in an envelope is not counted: the loss scale of gradients, and the original tensors that an
-/// observer may have sent with what a codec made of them.
+/// observer may have sent with what a codec made of them. Weights that a stage lends to another
+/// (core/schedule/lent_weights.h) and their gradients cross as they are, whatever the codec.
 #pragma once
+
+#include <map>
+#include <vector>
 
 #include "core/runtime/pass_samples.h"
 #include "core/runtime/trace_recorder.h"
@@ -28,6 +32,10 @@ class Messages {
   };
   /// Receives the output gradients of a backward that does not start at its stage's own loss.
   Gradients gradients(const Instruction& instruction, int worker);
+  /// Sends the weights that a forward, which reads them now, lends to another stage.
+  void lend(const Instruction& instruction);
+  /// Adds the gradients of weights that the stage lends and that come back with this action.
+  void take_back(const Instruction& instruction, int worker);
   /// Sends a forward's outputs, or a backward's input gradients.
   void send(const Instruction& instruction, Tensors tensors);
 
@@ -35,9 +43,18 @@ class Messages {
   TrafficCount& traffic() { return traffic_; }
 
  private:
+  /// What a stage keeps of the weights that it borrows from another one.
+  struct Borrowed {
+    Tensors weights;    ///< those that it was sent last
+    Tensors gradients;  ///< sums since it has sent them, of several in the wide format
+  };
+
   Tensors receive_bypassing(const Instruction& instruction, int worker);
-  Tensors receive(const Instruction& instruction, const Port& port, int peer, int worker);
-  void send(const Instruction& instruction, const Port& port, int peer, Tensors tensors);
+  Tensors receive(const Instruction& instruction, const Port& port, int peer, int worker,
+                  bool may_be_coded = true);
+  void send(const Instruction& instruction, const Port& port, int peer, Tensors tensors,
+            bool coded = true);
+  void give_back(const Instruction& instruction, const Bypass::Group& group, Tensors gradients);
   bool shows(const Action& action) const;
   bool scales(const Action& action) const;
   std::size_t place_of(const Action& action) const;
@@ -52,6 +69,7 @@ class Messages {
   Transport& transport_;
   TraceRecorder& trace_;
   TrafficCount traffic_;
+  std::vector<std::map<int, Borrowed>> borrowed_;  ///< [place_of()] → by the stage that lends
 };
 
 }  // namespace pipewright

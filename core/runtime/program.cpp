@@ -9,6 +9,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/schedule/lent_weights.h"
 
 namespace pipewright {
 namespace {
@@ -17,11 +18,13 @@ namespace {
 struct StageSkips {
   struct Side {
     Bypass bypass;  ///< its groups have no messages yet
-    void add(int stage, bool gradient) {
-      if (bypass.groups.empty() || bypass.groups.back().stage != stage)
-        bypass.groups.push_back({.stage = stage});
+    void add(int stage, const Skip& skip) {
+      const bool lent = skip.lent_bytes > 0;
+      if (bypass.groups.empty() || bypass.groups.back().stage != stage ||
+          bypass.groups.back().lent != lent)
+        bypass.groups.push_back({.stage = stage, .lent = lent});
       ++bypass.groups.back().count;
-      bypass.groups.back().gradients |= gradient;
+      bypass.groups.back().gradients |= skip.gradient;
     }
   };
   Side in, out;
@@ -31,12 +34,12 @@ std::vector<StageSkips> skips_by_stage(const PipelineShape& shape) {
   std::vector<StageSkips> stages(as_size(shape.stages));
   for (const Skip& skip : shape.skips) {
     StageSkips &from = stages[as_size(skip.from)], &to = stages[as_size(skip.to)];
-    if (skip.to == skip.from + 1) {
+    if (skip.to == skip.from + 1 && skip.lent_bytes == 0) {
       ++from.out.bypass.behind;
       ++to.in.bypass.behind;
     } else {
-      from.out.add(skip.to, skip.gradient);
-      to.in.add(skip.from, skip.gradient);
+      from.out.add(skip.to, skip);
+      to.in.add(skip.from, skip);
     }
   }
   return stages;
@@ -54,6 +57,7 @@ void for_each_receive(OneOf& instruction, const With& with) {
   if (instruction.receive.used()) with(instruction.receive);
   for (auto& group : instruction.bypass_received.groups)
     if (group.port.used()) with(group.port);
+  for (auto& group : instruction.given_back.groups) with(group.port);
 }
 
 Instruction& instruction_at(Program& program, ActionPlace place) {
@@ -64,7 +68,10 @@ Instruction& instruction_at(Program& program, ActionPlace place) {
 class Wiring {
  public:
   explicit Wiring(Program& program)
-      : program_(program), index_(program.index), skips_(skips_by_stage(program.schedule.shape)) {}
+      : program_(program),
+        index_(program.index),
+        skips_(skips_by_stage(program.schedule.shape)),
+        lent_(program.schedule, program.index, program.versions) {}
 
   void connect() {
     for (auto& worker : program_.workers)
@@ -73,6 +80,7 @@ class Wiring {
       for (Instruction& instruction : worker) {
         connect_input(instruction);
         connect_bypass(instruction);
+        connect_given_back(instruction);
       }
     number_messages();
   }
@@ -97,7 +105,7 @@ class Wiring {
     if (source == kNowhere) return;
     Instruction& maker = instruction_at(program_, source);
     if (maker.action.stage == action.stage) return;  // the gradient starts at its own loss or head
-    join(maker, maker.send, taker, taker.receive, program_.schedule.shape.link_capacity);
+    join(maker, maker.send, taker, taker.receive, program_.schedule.shape.link_capacity, false);
   }
 
   /// Joins each bypass group that `taker` receives to its sender. A loss site before the reader of
@@ -111,24 +119,44 @@ class Wiring {
       like.stage = group.stage;
       const ActionPlace source = forward ? index_.forward(like) : index_.backward(like, like.stage);
       if (source == kNowhere) continue;
+      if (group.lent && !(forward && lent_.take(taker.action, group.stage))) continue;
       Instruction& maker = instruction_at(program_, source);
-      join(maker, sent_to(maker, taker.action.stage), taker, group.port, 0);
+      join(maker, sent_to(maker, taker.action.stage, group.lent), taker, group.port, 0, group.lent);
+    }
+  }
+
+  /// Joins what adds the gradients of weights that the stage lends to those who send them.
+  void connect_given_back(Instruction& taker) {
+    auto& groups = taker.given_back.groups;
+    for (const Loan& loan : lent_.loans()) {
+      const bool lends = taker.action.stage == loan.from;
+      const ActionPlace source = lends ? lent_.giver(taker.action, loan.to) : kNowhere;
+      if (source == kNowhere) continue;
+      groups.reserve(lent_.loans().size());  // ports stay where they are
+      groups.push_back({.stage = loan.to, .count = 1, .lent = true});
+      Instruction& maker = instruction_at(program_, source);
+      join(maker, sent_to(maker, loan.from, true), taker, groups.back().port, 0, true);
     }
   }
 
   /// The port of the bypass message to that stage.
-  static Port& sent_to(Instruction& maker, int stage) {
-    return std::ranges::find(maker.bypass_sent.groups, stage, &Bypass::Group::stage)->port;
+  static Port& sent_to(Instruction& maker, int stage, bool lent) {
+    return std::ranges::find_if(maker.bypass_sent.groups,
+                                [&](const Bypass::Group& group) {
+                                  return group.stage == stage && group.lent == lent;
+                                })
+        ->port;
   }
 
-  void join(Instruction& maker, Port& sent, Instruction& taker, Port& received, int capacity) {
+  void join(Instruction& maker, Port& sent, Instruction& taker, Port& received, int capacity,
+            bool lent) {
     const PipelineShape& shape = program_.schedule.shape;
     const Action& action = taker.action;
     const int from = shape.worker_of(maker.action.stage, action.replica),
               to = shape.worker_of(action.stage, action.replica);
-    if (is_backward(action.kind)) mark_input_gradient(maker);
+    if (is_part_of_backward(action.kind)) mark_input_gradient(maker);
     const auto [link, fresh] =
-        links_.try_emplace({maker.action.stage, action.stage, action.replica},
+        links_.try_emplace({maker.action.stage, action.stage, action.replica, lent},
                            static_cast<int>(program_.links.size()));
     if (fresh)
       program_.links.push_back({.from = from, .to = to, .capacity = from == to ? 0 : capacity});
@@ -155,8 +183,10 @@ class Wiring {
   Program& program_;
   const PassIndex& index_;
   const std::vector<StageSkips> skips_;
+  const LentWeights lent_;
   struct Ends {
     int from, to, replica;
+    bool lent;  ///< weights have a link of their own, which no capacity bounds
     auto operator<=>(const Ends&) const = default;
   };
   std::map<Ends, int> links_;

@@ -40,6 +40,7 @@ struct Bypass {
     Port port;
     int count = 0;           ///< tensors of the group
     bool gradients = false;  ///< at least one of them gets a gradient
+    bool lent = false;       ///< they are weights of the stage that pushes them (lent_weights.h)
   };
   std::vector<Group> groups;  ///< in the order of the tensor list
   int behind = 0;             ///< skip tensors of the neighbour that follow the run
@@ -53,6 +54,9 @@ struct Instruction {
   ActionWeights weights;
   Port receive, send;  ///< message it receives, message it sends
   Bypass bypass_received, bypass_sent;
+  /// Stages that borrow weights from this one and whose gradients it adds when it has run; each
+  /// group is a gradient.
+  Bypass given_back;
   bool input_gradient = false;  ///< forward: a backward will need its inputs' gradient; head or
                                 ///< backward: the gradient has a receiver
   /// Forward: Recompute or Fetch, if one restores its activations before its backwards; else none.

@@ -8,7 +8,9 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/base/wording.h"
+#include "core/schedule/lent_weights.h"
 #include "core/schedule/slots.h"
 
 namespace pipewright {
@@ -94,6 +96,25 @@ std::string update_remark(const ProvedSchedule& proved) {
                             " in ", counted(minibatches, "mini-batch"));
   if (others > 0) text += concat(", and ", counted(others, "other stage"), " not in all of them");
   return text + "; the gradients of a mini-batch without an update are added to those of the next";
+}
+
+std::string lent_remark(const ProvedSchedule& proved) {
+  const LentWeights lent(proved.schedule, proved.index, proved.versions);
+  std::string text;
+  for (const Loan& loan : lent.loans()) {
+    int there = 0, back = 0;
+    for_each_action(proved.schedule, [&](ActionPlace, const Action& action) {
+      if (action.stage != loan.to || action.replica != 0) return;
+      if (action.kind == ActionKind::Forward && lent.take(action, loan.from)) ++there;
+      if (is_backward(action.kind) && lent.give(action, loan.from)) ++back;
+    });
+    text += concat(text.empty() ? "" : "; ", "stage ", loan.to, " computes with weights of stage ",
+                   loan.from, ", those that its forward of the same micro-batch has read: ",
+                   bytes_text(static_cast<double>(loan.bytes)), " cross ", counted(there, "time"),
+                   ", and as much comes back ", counted(back, "time"), " in ",
+                   counted(proved.schedule.shape.minibatches, "mini-batch"));
+  }
+  return text;
 }
 
 }  // namespace pipewright

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Remarks on schedules that are right but perhaps not meant: on mini-batches with too few
-/// micro-batches to keep a pipeline busy, and on stages that make fewer updates than there are
-/// mini-batches.
+/// micro-batches to keep a pipeline busy, on stages that make fewer updates than there are
+/// mini-batches, and on weights that stages share.
 #pragma once
 
 #include <string>
@@ -23,5 +23,9 @@ std::string idle_remark(const Scheme& scheme, PipelineShape shape);
 /// evaluates. Such a schedule is valid: gradients are summed until the next update. A loop counts
 /// with all its rounds.
 std::string update_remark(const ProvedSchedule& proved);
+
+/// "stage 3 computes with weights of stage 0, …" if stages share weights: how often these and their
+/// gradients cross in one replica, and how large they are; else "".
+std::string lent_remark(const ProvedSchedule& proved);
 
 }  // namespace pipewright

@@ -75,6 +75,9 @@ struct Action {
 struct Skip {
   int from = 0, to = 0;
   bool gradient = true;  ///< whether its gradient goes back to `from`
+  /// > 0: the tensor is a parameter of `from`, of so many bytes, and not one of a micro-batch. It
+  /// crosses once for all micro-batches that read the same weights (lent_weights.h).
+  std::int64_t lent_bytes = 0;
   bool operator==(const Skip&) const = default;
 };
 

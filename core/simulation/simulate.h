@@ -28,7 +28,7 @@ struct SimulationOptions {
 
 /// Bytes of one worker at one moment.
 struct MemoryUse {
-  std::int64_t weights = 0;    ///< all versions alive, and buffers
+  std::int64_t weights = 0;    ///< all versions alive, buffers, and borrowed weights
   std::int64_t gradients = 0;  ///< from the first backward to the update
   std::int64_t optimizer = 0;
   /// From the forward to its micro-batch's last backward, but for the time on the host

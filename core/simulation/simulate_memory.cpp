@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/cost/stage_memory.h"
+#include "core/schedule/lent_weights.h"
 
 namespace pipewright {
 namespace {
@@ -38,7 +39,8 @@ class Memory {
         options_(options),
         last_use_(last_use),
         recomputed_(recomputed),
-        report_(report) {}
+        report_(report),
+        borrowed_(proved) {}
 
   void walk(const std::vector<Action>& actions, const std::vector<Span>& spans,
             const std::vector<ActionWeights>& weights) {
@@ -152,6 +154,9 @@ class Memory {
 
   void begin(const Action& action, const ActionWeights& weights) {
     const StageCost& stage = cost(action);
+    now_.weights -= borrowed_.all();
+    borrowed_.begin(action);
+    now_.weights += borrowed_.all();
     if (weights.makes) now_.weights += stage.version_bytes();
     if (action.kind == ActionKind::Update && !weights.in_place)
       now_.weights += stage.version_bytes();
@@ -217,7 +222,11 @@ class Memory {
         now_.gradients -= std::exchange(*sum, GradientSum()).bytes;
     }
     if (!is_pass(action.kind)) return;
-    if (last_use_[slots_.forward(action, action.stage)] != position) return;
+    const bool last = last_use_[slots_.forward(action, action.stage)] == position;
+    now_.weights -= borrowed_.all();
+    borrowed_.end(action, last);
+    now_.weights += borrowed_.all();
+    if (!last) return;
     now_.activations -= stage.activation_bytes + kept_by_head(action);
     now_.boundaries -= stage.input_bytes;
   }
@@ -243,6 +252,7 @@ class Memory {
   std::vector<std::int32_t>& last_use_;  ///< [forward] → the last action that needs it
   std::vector<bool>& recomputed_;        ///< [forward] → whether it is run again
   WorkerReport& report_;
+  BorrowedBytes borrowed_;
   std::vector<HeldStage> held_;  ///< [replica][stage]
   std::vector<Change> changes_;  ///< by time
   std::size_t changed_ = 0;      ///< those that have happened

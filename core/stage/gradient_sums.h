@@ -60,13 +60,14 @@ class WeightGradients final : public GradientSums {
   /// summed or sent is not finite. Then calls LossScale::skip(). Waits for the device.
   bool discarded(int stage);
 
+  /// Adds a gradient of a leaf while an Adding lives. Returns what autograd may hold in its place.
+  at::Tensor add(std::size_t parameter, const at::Tensor& gradient);
   /// The value in the wide format; itself where there is one format.
   at::Tensor widened(const at::Tensor& value) const;
   at::Tensor add_product(const at::Tensor& parameter, const at::Tensor& left,
                          const at::Tensor& right) override;
 
  private:
-  at::Tensor add(std::size_t parameter, const at::Tensor& gradient);
   void record(std::size_t parameter, const at::Tensor& gradient);
   at::Tensor unscaled(const at::Tensor& sum) const;
   void tell_of_sent();

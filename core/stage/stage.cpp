@@ -5,6 +5,7 @@
 
 #include "core/nn/initialize.h"
 #include "core/nn/layers/earlier_slices.h"
+#include "core/nn/lender.h"
 #include "core/nn/memory_format.h"
 #include "core/tensors/torch.h"
 
@@ -54,7 +55,8 @@ Stage::Stage(StageParts parts, std::uint64_t seed)
   std::size_t next = 0;
   for (const OwnedLayer& placed : layers_)
     for (const ParameterSpec& spec : placed.layer->parameters()) {
-      initialize(parameters[next].second, spec.init, seed, parameters[next].first);
+      initialize(parameters[next].second, spec.init, seed,
+                 spec.drawn_as.empty() ? parameters[next].first : spec.drawn_as);
       ++next;
     }
   if (weights_.has_copies()) weights_.copy({0, 0, 0});
@@ -80,7 +82,20 @@ void Stage::add_layer(const LayerPtr& layer) {
     buffers_.push_back(at::full(spec.shape, spec.fill, parts_.options));
     ++placed.buffers;
   }
+  if (const auto* lender = dynamic_cast<const Lender*>(layer.get())) {
+    PIPEWRIGHT_CHECK(!lent_, "stage ", parts_.index, " lends two parameters");
+    lent_ = placed.first_parameter + lender->lent_parameter();
+  }
   layers_.push_back(placed);
+}
+
+at::Tensor Stage::lent() const {
+  return weights_.leaves()[lent_.value()].detach().clone();
+}
+
+void Stage::add_lent(const at::Tensor& gradient, double scale) {
+  const WeightGradients::Adding adding(gradients_, scale / gradients_.scale());
+  gradients_.add(lent_.value(), gradient);
 }
 
 void Stage::use(const WeightKey& key, const std::optional<Ahead>& ahead) {

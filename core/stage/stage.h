@@ -150,6 +150,11 @@ class Stage {
   Tensors backward(int id, BackwardRequest request) {
     return kept_.backward(id, std::move(request));
   }
+  /// A copy of the parameter that the stage lends to others, of the installed version. A stage
+  /// lends one at most.
+  at::Tensor lent() const;
+  /// Adds `scale` times its gradient that another stage has computed.
+  void add_lent(const at::Tensor& gradient, double scale);
   /// Runs the second half of a backward() with `half_of = loss`: adds scale × the weights'
   /// gradient.
   void backward_weight(int id, int loss, double scale) { kept_.backward_weight(id, loss, scale); }
@@ -207,6 +212,7 @@ class Stage {
   std::vector<std::string> buffer_names_;
   std::vector<at::Tensor> buffers_;
   std::optional<DeferredStatistics> deferred_;
+  std::optional<std::size_t> lent_;  ///< the parameter that the stage lends
   std::size_t main_parameters_ = 0;  ///< number of parameters without the head's
   WeightStore weights_;
   WeightGradients gradients_;

@@ -10,6 +10,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/schedule/lent_weights.h"
 #include "core/stage/weight_store.h"
 #include "core/system/host_name.h"
 #include "core/system/machine_limits.h"
@@ -115,9 +116,12 @@ void check_hosts(const std::vector<std::string>& notes, const Team& team) {
 }  // namespace
 
 StageNeed stage_need(const Plan& plan, int stage) {
-  return plan.experiment->holdings(plan.training.schedule)
-      .need(parameter_shapes(plan.experiment->stage_layers()[as_size(stage)], plan.head_of(stage)),
-            plan.training.versions.stages[as_size(stage)][0].copies);
+  StageNeed need = plan.experiment->holdings(plan.training.schedule)
+                       .need(parameter_shapes(plan.experiment->stage_layers()[as_size(stage)],
+                                              plan.head_of(stage)),
+                             plan.training.versions.stages[as_size(stage)][0].copies);
+  need.bytes += static_cast<double>(most_borrowed(plan.training, stage));
+  return need;
 }
 
 std::string memory_text(const Plan& plan) {

@@ -62,13 +62,15 @@ void forbid_writes(const GraphFile& file, const GraphMemory& memory, const Lives
     }
 }
 
-/// Forbids places between two uses of one parameter or buffer: a stage owns its tensors.
-void forbid_parting(const GraphFile& file, std::vector<bool>& open) {
+/// Forbids places between two uses of one parameter or buffer: a stage owns its tensors, but for
+/// the parameter `lent`.
+void forbid_parting(const GraphFile& file, const std::string& lent, std::vector<bool>& open) {
   Places since;
   for (std::size_t i = 0; i < file.nodes.size(); ++i)
     for (const auto& [name, argument] : file.nodes[i].arguments)
       for_each_reference(argument, [&](const GraphReference& to) {
         if (to.kind != "parameter" && to.kind != "buffer") return;
+        if (to.kind == "parameter" && to.name == lent) return;
         const auto [first, fresh] = since.emplace(to.name, i);
         if (!fresh) forbid(open, first->second, i);
       });
@@ -116,7 +118,7 @@ std::vector<std::string> layer_names(const GraphFile& file, int depth) {
 
 }  // namespace
 
-std::vector<GraphRun> graph_runs(const GraphFile& file, int depth) {
+std::vector<GraphRun> graph_runs(const GraphFile& file, int depth, const std::string& lent) {
   std::vector<bool> open(file.nodes.size(), true);
   const Lives lives(file);
   const GraphMemory memory(file);
@@ -127,7 +129,7 @@ std::vector<GraphRun> graph_runs(const GraphFile& file, int depth) {
   for (std::size_t place = 1; place < open.size(); ++place)
     open[place] = names[place] != names[place - 1] && !names[place - 1].empty();
   forbid_writes(file, memory, lives, open);
-  forbid_parting(file, open);
+  forbid_parting(file, lent, open);
   forbid_shapes(file, lives, constants, open);
   std::vector<GraphRun> runs;
   std::map<std::string, int> uses;
@@ -154,25 +156,30 @@ std::vector<GraphRun> graph_runs(const GraphFile& file, int depth) {
   return runs;
 }
 
-std::string why_so_few(const GraphFile& file, int depth) {
+SharedParameter widest_shared(const GraphFile& file, int depth) {
   std::map<std::string, std::pair<std::size_t, std::size_t>> uses;  // first and last
   for (std::size_t i = 0; i < file.nodes.size(); ++i)
     for (const auto& [name, argument] : file.nodes[i].arguments)
       for_each_reference(argument, [&](const GraphReference& to) {
         if (to.kind == "parameter") uses.try_emplace(to.name, i, i).first->second.second = i;
       });
-  std::string widest;
-  std::size_t nodes = 0;
+  SharedParameter widest;
   for (const auto& [name, between] : uses) {
     const auto [first, last] = between;
     const auto layer = [&](std::size_t node) { return shortened(file.nodes[node].module, depth); };
-    if (last - first > nodes && layer(first) != layer(last)) widest = name, nodes = last - first;
+    if (last - first > widest.last - widest.first && layer(first) != layer(last))
+      widest = {name, first, last};
   }
+  return widest;
+}
+
+std::string why_so_few(const GraphFile& file, int depth) {
+  const auto [widest, first, last] = widest_shared(file, depth);
   if (widest.empty()) return concat("; a greater model.depth than ", depth, " makes more of them");
-  const auto [first, last] = uses.at(widest);
   return concat("; '", widest, "' is used by the modules '", file.nodes[first].module, "' and '",
                 file.nodes[last].module,
-                "', and no cut lies between them (import_torch.py --untie makes two parameters)");
+                "', and no cut lies between them (model.tie: same lets the first lend it to the "
+                "second; import_torch.py --untie makes two parameters)");
 }
 
 }  // namespace pipewright

@@ -23,8 +23,17 @@ struct GraphRun {
 /// where a cut would change the result: where a tensor that exists is written in place behind it,
 /// by any of its views; where both sides read one parameter or one batch norm's statistics; and
 /// where what crosses does not have the batch as its dimension 0. A node of an outer module goes
-/// with the run before it. Throws Error{Data} with the node's place if an operator is unknown.
-std::vector<GraphRun> graph_runs(const GraphFile& file, int depth);
+/// with the run before it. A cut may part the uses of the parameter `lent`; "": of none. Throws
+/// Error{Data} with the node's place if an operator is unknown.
+std::vector<GraphRun> graph_runs(const GraphFile& file, int depth, const std::string& lent = {});
+
+/// The parameter between whose uses in different modules most nodes lie, with the nodes that use it
+/// first and last; without a name: there is none.
+struct SharedParameter {
+  std::string name;
+  std::size_t first = 0, last = 0;
+};
+SharedParameter widest_shared(const GraphFile& file, int depth);
 
 /// Why there are not more layers: the parameter whose uses keep most nodes together, or the depth.
 std::string why_so_few(const GraphFile& file, int depth);

@@ -56,14 +56,17 @@ class GraphLayer final : public Layer {
 
   Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
                       std::span<at::Tensor> buffers, const Pass& pass) const override {
-    verify(inputs, parameters, buffers);
-    GraphFrame frame = filled(inputs, parameters, buffers);
+    const auto behind = inputs.begin() + static_cast<std::ptrdiff_t>(entering_);
+    const Tensors own(inputs.begin(), behind);
+    verify(own, parameters, buffers);
+    GraphFrame frame = filled(own, parameters, buffers);
     for (const GraphCall& each : calls_) {
       at_node(each, [&] { run(each, frame, pass); });
       for (const std::size_t place : each.ends) frame.tensors[place].reset();
     }
     Tensors outputs;
     for (const std::size_t place : leaving_) outputs.push_back(frame.tensors[place]);
+    outputs.append(behind, inputs.end());  // weights that an earlier layer lends to a later one
     return outputs;
   }
 

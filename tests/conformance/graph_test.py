@@ -234,6 +234,23 @@ class Graph(graph_training.GraphTraining):
         untied = self.trained("untied", pipeline={"stages": 3, "balance": "layers"})
         self.assertFalse(torch.equal(untied["first.weight"], untied["second.weight"]))
 
+    def test_a_cut_between_tied_weights_is_made_where_one_lends_them_to_the_other(self):
+        self.import_module("tied", (12,))
+        x, y = self.write_data((12,), BATCH * STEPS)
+        same = {"model": {"tie": "same"}}
+        uncut = self.trained("uncut", pipeline={"stages": 1}, **same)
+        self.assert_close(uncut, "tied", x, y)
+        cut = {"stages": 3, "balance": "layers"}
+        self.same(self.trained("cut", pipeline=cut, **same), uncut)
+        again = cut | {"recompute": "always", "execution": "threads"}
+        self.same(self.trained("recomputed", pipeline=again, scheme={"name": "gpipe"}, **same), uncut)
+        self.same(self.trained("halves", pipeline=cut, scheme={"name": "zb_h1"}, **same), uncut)
+        tool = SOURCE / "tools" / "to_pytorch.py"
+        self.do(sys.executable, "-B", tool, "net", "cut/final.safetensors", "--out", "back.safetensors")
+        back = load_file(self.folder / "back.safetensors")
+        self.assertTrue(torch.equal(back["first.weight"], uncut["first.weight"]))
+        self.assertTrue(torch.equal(back["second.weight"], uncut["first.weight"]))
+
     def test_an_lstm_drops_between_its_layers_by_the_seed(self):
         self.write_data((12,), BATCH * STEPS)
 

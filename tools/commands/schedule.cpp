@@ -80,6 +80,7 @@ int run_schedule(const std::vector<std::string>& arguments) {
   for (const ScheduleRewrite& rewrite : experiment.pipeline.rewrites)
     remarks.push_back(rewrite.remark(proved.schedule));
   remarks.push_back(update_remark(proved));
+  remarks.push_back(lent_remark(proved));
   for (const std::string& remark : remarks)
     if (!remark.empty()) print("\nnote: %s\n", remark.c_str());
   if (line.given("svg")) {

@@ -80,7 +80,10 @@ class Linear final : public Layer {
     const bool normal = options_.init_std > 0;
     const Initializer weight = normal ? Initializer{Kind::Normal, options_.init_std} : uniform;
     const Initializer bias = normal ? Initializer{Kind::Constant, 0} : uniform;
-    std::vector<ParameterSpec> specs{{"weight", {out_, in_}, options_.weight.value_or(weight)}};
+    std::vector<ParameterSpec> specs{{.name = "weight",
+                                      .shape = {out_, in_},
+                                      .init = options_.weight.value_or(weight),
+                                      .drawn_as = options_.drawn_as}};
     if (options_.bias) specs.push_back({"bias", {out_}, options_.bias_init.value_or(bias)});
     return specs;
   }

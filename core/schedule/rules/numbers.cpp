@@ -46,10 +46,13 @@ void check_numbers(const Schedule& schedule) {
     refuse_shape("its learns_from does not say for every stage which losses it learns from");
   auto in = [](int value, int end) { return value >= 0 && value < end; };
   for (std::size_t i = 0; i < shape.skips.size(); ++i) {
-    const auto& [from, to, gradient] = shape.skips[i];
+    const auto& [from, to, gradient, lent] = shape.skips[i];
     if (!in(from, shape.stages) || !in(to, shape.stages) || from >= to)
       refuse_shape(concat("it has a skip connection from stage ", from, " to stage ", to,
                           "; expected one to a later stage"));
+    if (lent > 0 && schedule.learns_from[as_size(from)] != schedule.learns_from[as_size(to)])
+      refuse_shape(concat("stages ", from, " and ", to,
+                          " share weights and do not learn from the same losses"));
     for (std::size_t j = 0; j < i; ++j)
       if (shape.skips[j].from > from || (shape.skips[j].to > from && shape.skips[j].to < to))
         refuse_shape(

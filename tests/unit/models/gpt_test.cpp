@@ -31,6 +31,14 @@ TEST(Gpt, HasGpt2sParametersAndAnOutputOfItsOwn) {
             354'823'168 + 50'257 * 1'024);  // GPT-2 medium's, and the output's
 }
 
+TEST(Gpt, HasGpt2sParametersWhereTheOutputIsTheEmbedding) {
+  EXPECT_EQ(total_parameters(*make_model("gpt", "{tie: same}")), 124'439'808);
+  EXPECT_EQ(total_parameters(*make_model("gpt", "{tie: start}")), 163'037'184);
+  const auto layers = make_model("gpt", "{layers: 2, tie: same}")->layers();
+  EXPECT_TRUE(parameter_names(*layers[4]).empty());
+  EXPECT_EQ(parameter_names(*layers[0])[0], "embeddings.wte.weight");
+}
+
 TEST(Gpt, GivesAScoreOfEveryTokenAtEveryPlace) {
   const auto model = make_model("gpt");
   EXPECT_EQ(model->task(), Task::Continue);

@@ -40,7 +40,7 @@ const Instruction& instruction_named(const Program& program, const std::string& 
 /// "3×1 2×2 | 1": tensors of each group and how many go with it; then those behind.
 std::string bypass_text(const Bypass& bypass) {
   std::string text;
-  for (const auto& [stage, port, count, gradients] : bypass.groups)
+  for (const auto& [stage, port, count, gradients, lent] : bypass.groups)
     text += concat(port.used() ? "" : "unused ", "to ", port.to, ": ", count, "; ");
   return text + concat("behind: ", bypass.behind);
 }

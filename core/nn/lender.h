@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A layer whose stage lends one of its parameters to a later layer (lend() in layers.h).
+#pragma once
+
+#include <cstddef>
+
+namespace pipewright {
+
+class Lender {
+ public:
+  virtual ~Lender() = default;
+  /// The position of the parameter among the layer's.
+  virtual std::size_t lent_parameter() const = 0;
+};
+
+}  // namespace pipewright

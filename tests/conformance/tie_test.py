@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One tensor for the token embedding and the output (`model.tie: same`), against a loop in PyTorch that has one, too, and
+goes through the mini-batches in order, each stage with the version of its weights that the scheme's formula names."""
+
+import csv
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import decoder_modules
+import skips
+import torch
+from decoder_modules import SMALL
+from safetensors.torch import load_file, save_file
+
+PIPEWRIGHT = os.environ["PIPEWRIGHT_BINARY"]
+STEPS, BATCH, RATE, MOMENTUM = 12, 8, 0.01, 0.9
+LIMIT = 1e-12  # as in decoder_test.py
+EMBEDDING, OUTPUT = "embeddings.tokens.weight", "lm_head.weight"
+BALANCE = [1, 1, 2, 2]  # of: embeddings, three blocks, norm, lm_head
+N = len(BALANCE)
+
+
+def stage_of(name, balance):
+    layers = ["embeddings.", "layers.0.", "layers.1.", "layers.2.", "norm.", "lm_head."]
+    layer = next(i for i, each in enumerate(layers) if name.startswith(each))
+    return next(k for k in range(len(balance)) if layer < sum(balance[: k + 1]))
+
+
+class Place:
+    """Micro-batch j of M of mini-batch t at stage k of N, as in tests/oracle/schemes.h: `forward` and `backward` are the
+    version that a pass reads and the steps that it is predicted ahead."""
+
+    def __init__(self, k, t, j, m):
+        self.k, self.t, self.depth, self.f = k, t, N - 1 - k, t * m + j
+        self.read = max(0, self.f - self.depth) // m
+        self.steps = t - (self.f - self.depth) // m  # as if the pipe had always been full
+        self.first = max(0, self.f - N + 1) // m
+
+
+def both(version, ahead=0):
+    return (version, ahead), (version, ahead)
+
+
+SCHEMES = {
+    "pipedream": ({"name": "pipedream"}, 1, lambda p: both(p.read)),
+    "pipedream of micro-batches": ({"name": "pipedream"}, 2, lambda p: both(p.read)),
+    "pipedream with vertical sync": ({"name": "pipedream", "vertical_sync": True}, 1, lambda p: both(p.first)),
+    "pipedream without stashing": ({"name": "pipedream", "weight_stashing": False}, 1, lambda p: ((p.read, 0), (p.t, 0))),
+    "pipedream_2bw": ({"name": "pipedream_2bw"}, 4, lambda p: both(max(0, p.t - 1))),
+    "paci": ({"name": "paci"}, 2, lambda p: ((p.read, 0), (p.t, 0))),
+    "spectrain 1": ({"name": "spectrain"}, 1, lambda p: ((p.read, p.steps + p.k // 2), (p.t, p.k // 2))),
+    "spectrain 2": ({"name": "spectrain", "version": 2}, 1, lambda p: both(p.read, p.steps)),
+    "pipeoptim": ({"name": "pipeoptim"}, 1, lambda p: ((p.read, p.steps), (p.t, 0))),
+    "pipeoptim of micro-batches": ({"name": "pipeoptim"}, 2, lambda p: ((p.read, p.steps), (p.t, 0))),
+    "pipemare": ({"name": "pipemare", "annealing": 0, "correction": False}, 1, lambda p: ((p.read, 0), (p.t, 0))),
+    "delayed_sgd": ({"name": "delayed_sgd", "delay": [3, 2, 1, 0]}, 1, lambda p: both(max(0, p.t - 3 + p.k))),
+}
+
+FLUSHED = {
+    "uncut": ({"name": "model_parallel"}, {"stages": 1}),
+    "model_parallel": ({"name": "model_parallel"}, {"balance": BALANCE}),
+    "two stages": ({"name": "gpipe"}, {"balance": [3, 3], "microbatches": 4}),
+    "gpipe": ({"name": "gpipe"}, {"balance": BALANCE, "microbatches": 4}),
+    "gpipe, recomputed": ({"name": "gpipe"}, {"balance": BALANCE, "microbatches": 4, "recompute": "always"}),
+    "one_f_one_b": ({"name": "one_f_one_b"}, {"balance": BALANCE, "microbatches": 4}),
+    "interleaved": ({"name": "interleaved"}, {"balance": BALANCE, "microbatches": 4, "placement": [0, 1, 0, 1]}),
+    "zb_h1": ({"name": "zb_h1"}, {"balance": BALANCE, "microbatches": 4}),
+    "zb_h2": ({"name": "zb_h2"}, {"balance": BALANCE, "microbatches": 8}),
+    "zb_v": ({"name": "zb_v"}, {"balance": BALANCE, "microbatches": 4}),
+    "hanayo": ({"name": "hanayo"}, {"balance": BALANCE, "microbatches": 4}),
+    "v_half": ({"name": "v_half"}, {"balance": BALANCE, "microbatches": 4}),
+    "dualpipe_v": ({"name": "dualpipe_v"}, {"balance": BALANCE, "microbatches": 4}),
+    "chimera": ({"name": "chimera"}, {"balance": BALANCE, "microbatches": 2, "replicas": 2}),
+    "seq1f1b": ({"name": "seq1f1b"}, {"balance": BALANCE, "microbatches": 4, "slices": 3}),
+    "two replicas": ({"name": "one_f_one_b"}, {"balance": BALANCE, "microbatches": 2, "replicas": 2}),
+    "two replicas of one stage": ({"name": "data_parallel"}, {"stages": 1, "replicas": 2}),
+}
+
+
+class Loop:
+    """A training with momentum in PyTorch, with one tensor for both places."""
+
+    def __init__(self, module, decay=0.0, most=torch.inf, balance=BALANCE):
+        self.module, self.named, self.decay, self.most = module, module.named(), decay, most
+        self.own = [name for name in self.named if name != OUTPUT]
+        self.stage = {name: stage_of(name, balance) for name in self.own}
+        self.weights = [{name: self.named[name].detach().clone() for name in self.own}]  # [version]
+        self.moved = [{name: torch.zeros_like(self.named[name]) for name in self.own}]  # [version] momentum
+
+    def install(self, readings, which):
+        """The weights that a pass reads. The output reads what the embedding's forward reads, in both passes."""
+        for name in self.own:
+            version, ahead = readings[self.stage[name]][which]
+            self.named[name].data.copy_(self.weights[version][name] - ahead * RATE * self.moved[version][name])
+            if name == EMBEDDING and which == 0:
+                self.named[OUTPUT].data.copy_(self.named[name].data)
+
+    def step(self, t, x, y, m, reading):
+        gradients = {name: torch.zeros_like(each) for name, each in self.weights[0].items()}
+        whole = 0.0
+        for j, (x_j, y_j) in enumerate(zip(x.chunk(m), y.chunk(m))):
+            readings = [reading(Place(k, t, j, m)) for k in range(N)]
+            for each in self.named.values():
+                each.grad = None
+            self.install(readings, 0)
+            loss = torch.nn.functional.cross_entropy(self.module(x_j).flatten(0, 1), y_j.flatten()) / m
+            self.install(readings, 1)
+            loss.backward()
+            whole += loss.item()
+            for name in self.own:
+                gradients[name] += self.named[name].grad
+            gradients[EMBEDDING] += self.named[OUTPUT].grad
+        norm = torch.cat([each.flatten() for each in gradients.values()]).norm().item()
+        gradients = {
+            name: each * min(1, self.most / (norm + 1e-6)) + self.decay * self.weights[-1][name] for name, each in gradients.items()
+        }
+        self.moved.append({name: MOMENTUM * self.moved[-1][name] + each for name, each in gradients.items()})
+        self.weights.append({name: each - RATE * self.moved[-1][name] for name, each in self.weights[-1].items()})
+        return whole
+
+    def train(self, x, y, m, reading):
+        batches = zip(x.split(BATCH), y.split(BATCH))
+        losses = [self.step(t, x_t, y_t, m, reading) for t, (x_t, y_t) in enumerate(batches)]
+        return self.weights[-1], losses
+
+
+def far(ours, theirs):
+    return max(((ours[name] - each).abs().max() / each.abs().max().clamp_min(1)).item() for name, each in theirs.items())
+
+
+class Tie(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.kept = tempfile.TemporaryDirectory(prefix="pipewright-tie-")
+        cls.folder = Path(cls.kept.name)
+        torch.manual_seed(3)
+        cls.start = {n: each.detach().clone() for n, each in decoder_modules.randomised(decoder_modules.Contest()).named().items()}
+        cls.start[OUTPUT] = cls.start[EMBEDDING] = cls.start[EMBEDDING] / 4
+        save_file({n: each.contiguous() for n, each in cls.start.items() if n != OUTPUT}, cls.folder / "start.safetensors")
+        cls.x, cls.y = (torch.randint(SMALL["vocabulary"], (BATCH * STEPS, SMALL["tokens"])) for _ in "xy")
+        test = {"test.x": cls.x[:1].clone(), "test.y": cls.y[:1].clone()}
+        save_file({"train.x": cls.x, "train.y": cls.y} | test, cls.folder / "data.safetensors")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.kept.cleanup()
+
+    def loop(self, m, reading, **options):
+        module = decoder_modules.Contest()
+        for name, each in module.named().items():
+            each.data.copy_(self.start[name])
+        return Loop(module, **options).train(self.x, self.y, m, reading)
+
+    def experiment(self, scheme, pipeline, **changes):
+        return {
+            "dataset": {"name": "tensors", "file": "data.safetensors"},
+            "loader": {"batch_size": BATCH, "shuffle": False},
+            "model": {"name": "decoder", "weights": "start.safetensors", "tie": "same"} | SMALL | decoder_modules.Contest.options,
+            "pipeline": pipeline if "stages" in pipeline else {"stages": len(pipeline["balance"])} | pipeline,
+            "scheme": scheme,
+            "optimizer": {"name": "sgd", "lr": RATE, "momentum": MOMENTUM},
+            "train": {"epochs": 1, "precision": "float64", "checkpoint": {"every": 0}},
+        } | changes
+
+    def trained(self, label, scheme, pipeline, **changes):
+        label = label.replace(" ", "_").replace(",", "")
+        (self.folder / f"{label}.yaml").write_text(json.dumps(self.experiment(scheme, pipeline, **changes)))
+        done = subprocess.run([PIPEWRIGHT, "run", f"{label}.yaml", "--out", label], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        with open(self.folder / label / "steps.csv", newline="") as file:
+            losses = [float(row["loss"]) for row in csv.DictReader(file)]
+        return load_file(self.folder / label / "final.safetensors"), losses
+
+    def compare(self, label, ours, theirs):
+        self.assertEqual(sorted(ours[0]), sorted(theirs[0]), "the checkpoint holds it once")
+        weights, losses = far(ours[0], theirs[0]), max(abs(a - b) for a, b in zip(ours[1], theirs[1], strict=True))
+        print(f"{label:32} weights {weights:.1e}, losses {losses:.1e}", flush=True)
+        self.assertLessEqual(max(weights, losses), LIMIT, label)
+
+    def test_with_a_flush_it_is_the_tied_model(self):
+        theirs = self.loop(1, lambda p: both(p.t))
+        self.assertGreater(far(theirs[0], {n: self.start[n] for n in theirs[0]}), 1e-3, "nothing was learned")
+        for label, (scheme, pipeline) in FLUSHED.items():
+            with self.subTest(label):
+                self.compare(label, self.trained(label, scheme, pipeline), theirs)
+
+    def test_decay_and_the_norm_of_the_whole_gradient_count_it_once(self):
+        theirs = self.loop(1, lambda p: both(p.t), decay=0.02, most=0.3)
+        self.assertGreater(far(theirs[0], self.loop(1, lambda p: both(p.t))[0]), 1e-4, "neither did anything")
+        changes = {
+            "optimizer": {"name": "sgd", "lr": RATE, "momentum": MOMENTUM, "weight_decay": 0.02},
+            "gradient_rules": [{"name": "clip", "norm": 0.3, "over": "model"}],
+        }
+        for label in ("uncut", "gpipe", "two replicas", "zb_h1"):
+            with self.subTest(label):
+                self.compare(label, self.trained("clipped " + label, *FLUSHED[label], **changes), theirs)
+
+    def test_without_a_flush_it_is_one_tensor_of_the_first_stage(self):
+        exact = self.loop(1, lambda p: both(p.t))
+        for label, (scheme, m, reading) in SCHEMES.items():
+            with self.subTest(label):
+                theirs = self.loop(m, reading)
+                self.assertGreater(far(theirs[0], exact[0]), 1e-6, "as with a flush")
+                self.compare(label, self.trained(label, scheme, {"balance": BALANCE, "microbatches": m}), theirs)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    skips.main()

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// One weight for the token embedding on the first stage and the output on the last (`tie: same`):
+// the same bits in every execution, and what crosses for it.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <mutex>
+
+#include "core/base/error.h"
+#include "core/runtime/executor.h"
+#include "core/tensors/torch.h"
+#include "tests/unit/processes/memory_wire.h"
+#include "tests/unit/runtime/laboratory.h"
+#include "tests/unit/schemes/scheme_cases.h"
+
+namespace pipewright::test {
+namespace {
+
+std::string tied(const std::string& rest, const std::string& tie = "same") {
+  return concat(
+      "{model: {name: gpt, vocabulary: 12, tokens: 5, layers: 2, width: 8, heads: 2, dropout: 0.1, "
+      "tie: ",
+      tie, "}, dataset.train: 40, pipeline.balance: [1, 1, 1, 2], ",
+      rest.find("microbatches") == std::string::npos ? "pipeline.microbatches: 4, " : "", rest,
+      "}");
+}
+constexpr double kBytes = 12 * 8 * 4;  // of the weight in float32
+
+bool refuses_tie(const std::string& changes) {
+  try {
+    const Laboratory laboratory(changes);
+    return false;
+  } catch (const Error& error) {
+    return error.message().find("model.tie is same, but with this scheme") != std::string::npos;
+  }
+}
+
+TEST(LentWeightsTraining, GivesTheSameBitsInEveryExecutionForEveryScheme) {
+  int refused = 0;
+  for (const SchemeCase& scheme : every_scheme()) {
+    if (scheme.name == "data_parallel") continue;  // of one stage
+    const std::string changes = tied(concat("scheme: ", scheme_text(scheme)));
+    if (refuses_tie(changes)) {
+      EXPECT_EQ(scheme.name, "interlocking");
+      ++refused;
+      continue;
+    }
+    Laboratory laboratory(changes);
+    expect_same_bits(laboratory, changes);
+  }
+  EXPECT_GT(refused, 0);
+}
+
+TEST(LentWeightsTraining, GivesTheSameBitsInProcesses) {
+  for (const char* scheme : {"gpipe", "pipedream", "pipedream_2bw", "spectrain", "zb_h1"})
+    for (const char* rest :
+         {"pipeline.placement: [0, 1, 1, 0]", "pipeline.replicas: 2", "train.precision: bfloat16",
+          "train.precision: float16", "pipeline.recompute: always", "pipeline.offload: always"}) {
+      const std::string changes = tied(concat("scheme: {name: ", scheme, "}, ", rest));
+      Laboratory laboratory(changes);
+      const Stages serial = laboratory.plan().stages();
+      const auto losses = flat_losses(train(laboratory.plan(), serial, Execution::Serial));
+      Stages threads = laboratory.plan().stages();
+      EXPECT_EQ(flat_losses(train(laboratory.plan(), threads, Execution::Threads)), losses);
+      EXPECT_EQ(difference(serial, threads), "") << changes;
+      Stages all(serial.size());
+      std::mutex mutex;
+      const auto ended = play(laboratory.experiment.shape(1).workers(), [&](WireTeam& team) {
+        Laboratory own(changes);
+        Stages stages = own.plan().stages(team);
+        train(own.plan(), stages, Execution::Mpi, nullptr, 0, &team);
+        const std::lock_guard lock(mutex);
+        for (std::size_t i = 0; i < stages.size(); ++i)
+          if (stages[i]) all[i] = std::move(stages[i]);
+      });
+      for (const Ended& process : ended)
+        if (process.error) FAIL() << changes << process.error->what();
+      EXPECT_EQ(difference(serial, all), "") << changes;
+    }
+}
+
+std::map<std::pair<int, int>, std::pair<double, double>> crossed(const std::string& rest) {
+  Laboratory laboratory(tied(rest));
+  const Stages stages = laboratory.plan().stages();
+  std::map<std::pair<int, int>, std::pair<double, double>> all;
+  for (const EdgeTraffic& edge : train(laboratory.plan(), stages, Execution::Serial).traffic)
+    all[{edge.from, edge.to}] = {edge.messages, edge.sent_bytes};
+  return all;
+}
+
+/// Five mini-batches of four micro-batches.
+TEST(LentWeightsTraining, SendsTheWeightThereAndItsGradientBackOncePerMiniBatch) {
+  auto edges = crossed("scheme: {name: gpipe}");
+  const std::pair<double, double> five{5, 5 * kBytes};
+  EXPECT_EQ(edges.at({0, 3}), five);
+  EXPECT_EQ(edges.at({3, 0}), five);
+  edges = crossed("scheme: {name: gpipe}, pipeline.compression: {name: fp16}");
+  EXPECT_EQ(edges.at({0, 3}), five) << "no codec rounds weights";
+  EXPECT_EQ(edges.at({3, 0}), five);
+  edges = crossed("scheme: {name: gpipe}, pipeline.placement: [0, 1, 2, 0]");
+  EXPECT_FALSE(edges.contains({0, 3})) << "both are on one worker";
+  edges = crossed("scheme: {name: gpipe}, train.precision: bfloat16");
+  EXPECT_EQ(edges.at({0, 3}), std::pair(5.0, 5 * kBytes / 2));
+  // Four mini-batches have been forwarded before the first update: they read the same weights.
+  edges = crossed("scheme: {name: pipedream}, pipeline.microbatches: 1");
+  EXPECT_EQ(edges.at({0, 3}), std::pair(2.0, 2 * kBytes));
+  EXPECT_EQ(edges.at({3, 0}), five);
+}
+
+TEST(LentWeightsTraining, IsRefusedBesideNoiseOfEachMicroBatch) {
+  try {
+    const Laboratory laboratory(tied("perturb.weight_noise: 0.1"));
+    FAIL() << "nothing is refused";
+  } catch (const Error& error) {
+    EXPECT_NE(error.message().find("perturb.weight_noise gives each its own"), std::string::npos)
+        << error.message();
+  }
+}
+
+/// Both begin as the embedding and are then two parameters.
+TEST(LentWeightsTraining, StartsEqualWhereOnlyTheStartIsShared) {
+  for (const char* tie : {"start", "none"}) {
+    Laboratory laboratory(tied("scheme: {name: gpipe}", tie));
+    const Stages stages = laboratory.plan().stages();
+    const auto shared = [&] {
+      std::map<std::string, at::Tensor> all;
+      for (const auto& [name, value] : state_of(stages)) all[name] = value;
+      return at::equal(all.at("embeddings.wte.weight"), all.at("head.weight"));
+    };
+    EXPECT_EQ(shared(), std::string(tie) == "start");
+    train(laboratory.plan(), stages, Execution::Serial);
+    EXPECT_FALSE(shared());
+  }
+}
+
+}  // namespace
+}  // namespace pipewright::test

@@ -36,13 +36,14 @@ from importing.evaluation import remark_on_evaluation
 from importing.export import FORMAT, Export
 from importing.files import replace_all, safetensors
 from importing.inputs import TYPES, call_of, ordered, parsed, sample
-from importing.modes import check_module, train_if_in_evaluation
+from importing.modes import check_module, own_backwards, train_if_in_evaluation
 from importing.outputs import OneOutput, return_only
 from importing.refusal import Refusal, in_a_line, line_of
 from importing.ties import ties_of, untie
 from importing.transformers_models import exportable
 
 OURS = f'{{"format": {FORMAT}, '.encode()  # how a graph.json of this program begins
+OWN = "the function '{}' has a backward of its own, which a graph has not: gradients here are those of what its forward computes"
 NOT_OWN = (str(Path(__file__).resolve().parent), sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"])  # of no author
 NAMES = ("graph.json", "weights.safetensors", "constants.safetensors", "rest.safetensors")
 
@@ -70,8 +71,8 @@ def exported(module, inputs):
     batch = {0: torch.export.Dim("batch", min=2)}
     shapes = {name: batch for name in by_name} if by_name else (batch,)
     try:
-        with exportable(module):
-            return torch.export.export(module, given, by_name, dynamic_shapes=shapes, strict=False)
+        with exportable(module), own_backwards() as backwards:
+            return torch.export.export(module, given, by_name, dynamic_shapes=shapes, strict=False), backwards
     except Refusal:
         raise
     except Exception as error:  # torch.export has no common class of them
@@ -134,11 +135,12 @@ def imported(module, inputs, out, output, separate, undo):
         untied, tie = untie(module)
         for each in tie:
             undo.callback(each)
-    export = Export(exported(module, inputs), ties_of(module), [each.name for each in inputs])
+    program, backwards = exported(module, inputs)
+    export = Export(program, ties_of(module), [each.name for each in inputs])
     document = export.document()
     document["state"], rest = export.state(module)
     document["untied"] = untied
-    described = [f"remark: {each}" for each in (remark, *remarks(export, document, module, inputs, choose)) if each]
+    described = [f"remark: {each}" for each in (remark, *remarks(export, document, module, inputs, choose), OWN.format(backwards[0]) if backwards else "") if each]
     counts = f"{out}: {len(export.nodes)} operators, {len(document['parameters'])} parameters"
     nodes = ",\n".join(json.dumps(node, allow_nan=False) for node in document.pop("nodes"))
     head = json.dumps(document, allow_nan=False)

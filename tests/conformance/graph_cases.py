@@ -89,6 +89,12 @@ def bert(drop):
     )  # fmt: skip
 
 
+def transformers_convnext(drop):
+    """Its stochastic depth rounds rand() + p down."""
+    config = transformers.ConvNextConfig(hidden_sizes=[8, 16, 24, 32], depths=[1, 1, 2, 1], num_labels=CLASSES, drop_path_rate=drop, layer_scale_init_value=0.1)
+    return transformers.ConvNextForImageClassification(config)
+
+
 class TwoTowers(nn.Module):
     """A tower of features, a tower of tokens behind it, and two numbers that only the end reads: each input is of another
     type, and all but the first live longer than a stage.
@@ -170,6 +176,7 @@ SEQUENCES = {
     "encoder": Case(lambda: Encoder(0.0), (TOKENS,), VOCABULARY, depth=3, dropping=lambda: Encoder(0.1)),
     "gpt2": Case(lambda: gpt2(0.0), (TOKENS,), VOCABULARY, True, 3, classes=VOCABULARY, dropping=lambda: gpt2(0.1)),
     "bert": Case(lambda: bert(0.0), (TOKENS,), VOCABULARY, depth=4, dropping=lambda: bert(0.1)),
+    "transformers_convnext": Case(lambda: transformers_convnext(0.0), (3, 64, 64), depth=5, dropping=lambda: transformers_convnext(0.3)),
     "two_towers": Case(lambda: TwoTowers(0.0), (), depth=2, inputs=TOWER_INPUTS, dropping=lambda: TwoTowers(0.2)),
     "bert_with_masks": Case(lambda: bert(0.0), (), depth=4, inputs=TEXT_INPUTS, dropping=lambda: bert(0.1)),
     # Its norms and rotations compute in float32 by name, which is the precision of the training here.

@@ -5,8 +5,8 @@
     tests/conformance/run zoo.py --folder DIR [--only WORD …] [--seconds 300] [--csv FILE]
 
 It is run by hand: it takes about two hours. torchvision is that of the conformance environment; timm and transformers come
-from PyPI into ~/.cache/pipewright. Each model is imported, `pipewright check`ed and trained for one step with the rate 1,
-which moves every weight by its gradient, in a child process with a limit of seconds and memory. zoo.csv is the table of the
+from PyPI into ~/.cache/pipewright. Each model is imported, `pipewright check`ed and trained for one step, which moves
+every weight by a part of its gradient, in a child process with a limit of seconds and memory. zoo.csv is the table of the
 last run. Models are small forms of their families, without anything that draws; images have 64 places a side or as many as
 the model wants, and a batch has two samples.
 """
@@ -53,7 +53,8 @@ MEMORY = 12 << 30
 def row_of(zoo, name, make, folder):
     """What becomes of one model."""
     try:
-        parameters, operators, far, limit = Trial(folder).compared(make())
+        trial = Trial(folder)
+        parameters, operators, far, limit = trial.compared(make())
     except Refusal as refusal:
         return (zoo, name, "", "", f"import: {refusal}", "", "")
     except AssertionError as refused:
@@ -62,7 +63,7 @@ def row_of(zoo, name, make, folder):
         if os.environ.get("ZOO_TRACEBACK"):
             traceback.print_exc()
         return (zoo, name, "", "", f"not made: {in_a_line(error)}", "", "")
-    return (zoo, name, parameters, operators, "trained" if far <= limit else "other gradients", f"{far:.1e}", f"{limit:.1e}")
+    return (zoo, name, parameters, operators, "trained" if far <= limit else f"other gradients; {trial.remark}", f"{far:.1e}", f"{limit:.1e}")
 
 
 def in_child(zoo, name, make, seconds, folder):

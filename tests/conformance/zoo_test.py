@@ -14,7 +14,7 @@ from zoo_training import Trial
 
 CHOSEN = (
     "shufflenet_v2_x0_5", "swin_v2_t", "backbone mobilenet_v3_small", "lraspp_mobilenet_v3_large", "qwen3 ForCausalLM", "mamba ForCausalLM",
-    "deberta-v2 ForSequenceClassification", "segformer ForImageClassification", "t5 ForConditionalGeneration", "hubert sound",
+    "deberta-v2 ForSequenceClassification", "segformer ForImageClassification", "t5 ForConditionalGeneration", "audio-spectrogram-transformer sound",
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from graph_training import loss_of, outputs
 from safetensors.torch import load_file
 from torch.utils._python_dispatch import TorchDispatchMode
 
+RATE = 2.0**-10  # a weight moves by this part of its gradient, which then has an error of 1,024 roundings of a weight
 LEAST = 1e-10  # a part in float32, or another operator, is farther away; sums in another order are far nearer
 
 
@@ -45,6 +46,7 @@ class Trial(graph_training.GraphTraining):
         module = zoo_models.without_drawing(case.module())
         with contextlib.redirect_stdout(io.StringIO()):
             said = graph_training.import_torch.import_module(module, case.described(), self.folder / "net")
+        self.remark = "; ".join(line for line in said if "backward of its own" in line)
         return module, int(said[0].split(": ")[1].split()[0])
 
     def compared(self, case):
@@ -52,7 +54,7 @@ class Trial(graph_training.GraphTraining):
         module, operators = self.imported(case)
         x, y = case.data(case.batch)
         self.write_data(x, y)
-        options = {"optimizer": {"name": "sgd", "lr": 1.0, "momentum": 0.0}, "pipeline": {"stages": 1}}
+        options = {"optimizer": {"name": "sgd", "lr": RATE, "momentum": 0.0}, "pipeline": {"stages": 1}}
         experiment = self.experiment(case, **options)
         (self.folder / "one.yaml").write_text(json.dumps(experiment))
         self.program("check")
@@ -64,7 +66,7 @@ class Trial(graph_training.GraphTraining):
         if missing := [name for name in theirs if name not in final and theirs[name].abs().max() > 0]:
             raise AssertionError(f"trains no {missing[0]}")
         names = [name for name in theirs if name in final]
-        far = max(graph_training.difference(before[name] - final[name], theirs[name]) for name in names)
+        far = max(graph_training.difference((before[name] - final[name]) / RATE, theirs[name]) for name in names)
         response = max(graph_training.difference(moved[name], theirs[name]) for name in names)
         elements = max(each.numel() for each in graph_training.named(x).values())
         limit = max(LEAST, graph_training.roundings(module, elements, 1) * response)

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which parts of a module are in training, and modules that cannot be exported as they are."""
 
+import contextlib
+import unittest.mock
+
+import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
@@ -29,6 +33,20 @@ def train_if_in_evaluation(module, undo):
         return kept(module)
     module.train()
     return TRAINED
+
+
+@contextlib.contextmanager
+def own_backwards():
+    """The names of functions with a backward of their own that are called meanwhile. An exported graph has none of them."""
+    found, apply = [], torch.autograd.Function.apply.__func__
+
+    def noted(function, *given, **named):
+        if not function.__module__.startswith("torch.") and function.__name__ not in found:
+            found.append(function.__name__)
+        return apply(function, *given, **named)
+
+    with unittest.mock.patch.object(torch.autograd.Function, "apply", classmethod(noted)):
+        yield found
 
 
 def check_module(module):

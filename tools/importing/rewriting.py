@@ -101,14 +101,33 @@ def inline_regions(module):
 def ones_like(graph, memory):
     """The node of a tensor without content, made a node of ones."""
     named = {key: value for key, value in memory.kwargs.items() if key != "memory_format"}
-    target = ATEN.ones.default if memory.target is ATEN.empty.memory_format else ATEN.new_ones.default
+    target = ATEN.new_ones.default if memory.target is ATEN.new_empty.default else ATEN.ones.default
     made = graph.call_function(target, memory.args, named)
     made.meta = dict(memory.meta)
     return made
 
 
+def name_floors(graph):
+    """floor(rand() + p), as in transformers, is p times dropout of ones: an evaluation leaves those alone."""
+    for node in list(graph.nodes):
+        if node.target not in (ATEN.floor.default, ATEN.floor_.default) or node.args[0].target is not ATEN.add.Tensor:
+            continue
+        added = node.args[0]
+        drawn, kept = added.args
+        if not isinstance(kept, float) or drawn.target is not ATEN.rand.default or len(drawn.users) + len(added.users) > 2:
+            continue
+        with graph.inserting_before(node):
+            dropped = graph.call_function(ATEN.dropout.default, (ones_like(graph, drawn), 1 - kept, True))
+            scaled = graph.call_function(ATEN.mul.Tensor, (dropped, kept))
+        dropped.meta = scaled.meta = dict(node.meta)
+        node.replace_all_uses_with(scaled)
+        for each in (node, added, drawn):
+            graph.erase_node(each)
+
+
 def name_stochastic_depth(graph):
     """empty().bernoulli_(p).div_(p), as in torchvision and timm, is dropout of ones: an evaluation leaves those alone."""
+    name_floors(graph)
     for node in list(graph.nodes):
         if node.target is not ATEN.bernoulli_.float:
             continue

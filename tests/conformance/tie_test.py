@@ -11,6 +11,8 @@ import unittest
 from pathlib import Path
 
 import decoder_modules
+import graph_cases
+import graph_training
 import skips
 import torch
 from decoder_modules import SMALL
@@ -198,6 +200,50 @@ class Tie(unittest.TestCase):
         for label in ("uncut", "gpipe", "two replicas", "zb_h1"):
             with self.subTest(label):
                 self.compare(label, self.trained("clipped " + label, *FLUSHED[label], **changes), theirs)
+
+    def test_a_resumed_training_has_the_bits_of_one_that_was_not_stopped(self):
+        cut = {"balance": BALANCE, "microbatches": 2}
+        changes = {
+            "optimizer": {"name": "adam", "lr": RATE},
+            "train": {"epochs": 2, "precision": "float32", "checkpoint": {"every": 5, "unit": "minibatch"}},
+        }
+        whole, losses = self.trained("whole", {"name": "spectrain"}, cut | {"execution": "threads"}, **changes)
+        self.trained("parts", {"name": "spectrain"}, cut, **changes | {"train": changes["train"] | {"epochs": 1}})
+        done = subprocess.run([PIPEWRIGHT, "run", "parts", "--resume", "--set", "train.epochs=2"], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        parts = load_file(self.folder / "parts" / "final.safetensors")
+        self.assertEqual(sorted(parts), sorted(whole))
+        for name, each in whole.items():
+            self.assertTrue(torch.equal(parts[name], each), name)
+
+    def test_a_module_of_transformers_is_cut_between_its_embedding_and_its_output(self):
+        torch.manual_seed(5)
+        module, vocabulary = graph_cases.gpt2(0.0, tied=True).double(), graph_cases.VOCABULARY
+        graph_training.import_torch.import_module(module, [graph_training.Input((12,), torch.int64)], self.folder / "net")
+        x, y = (torch.randint(vocabulary, (BATCH * 3, 12)) for _ in "xy")
+        save_file({"train.x": x, "train.y": y, "test.x": x.clone(), "test.y": y.clone()}, self.folder / "tokens.safetensors")
+        changes = {
+            "dataset": {"name": "tensors", "file": "tokens.safetensors"},
+            "model": {"name": "graph", "file": "net", "weights": "net/weights.safetensors", "tie": "same"},
+        }
+        optimizer = torch.optim.SGD(module.parameters(), lr=RATE, momentum=MOMENTUM)
+        for x_t, y_t in zip(x.split(BATCH), y.split(BATCH)):
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(module(x_t).logits.flatten(0, 1), y_t.flatten()).backward()
+            optimizer.step()
+        cut = {"stages": 4, "balance": "layers"}
+        for label, scheme, pipeline in (
+            ("whole module", "model_parallel", {"stages": 1}),
+            ("cut module", "model_parallel", cut),
+            ("cut module, gpipe", "gpipe", cut | {"microbatches": 4, "recompute": "always", "execution": "threads"}),
+            ("cut module, zb_h1", "zb_h1", cut | {"microbatches": 4}),
+        ):
+            with self.subTest(label):
+                ours, _ = self.trained(label, {"name": scheme}, pipeline, **changes)
+                self.assertNotIn("lm_head.weight", ours)
+                theirs = {name: each for name, each in module.state_dict().items() if name in ours}
+                print(f"{label:32} weights {far(ours, theirs):.1e}", flush=True)
+                self.assertLessEqual(far(ours, theirs), LIMIT)
 
     def test_without_a_flush_it_is_one_tensor_of_the_first_stage(self):
         exact = self.loop(1, lambda p: both(p.t))

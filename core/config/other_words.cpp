@@ -26,6 +26,7 @@ constexpr auto kWords = std::to_array<Word>({
     {"balance", "partition"},
     {"recompute", "gradient_checkpointing activation_checkpointing recompute_activations"},
     {"epochs", "num_epochs num_train_epochs max_epochs"},
+    {"steps", "max_steps num_steps num_iterations train_iters"},
     {"batch_size", "train_batch_size global_batch_size"},
     {"seed", "random_seed"},
     {"precision", "dtype torch_dtype"},

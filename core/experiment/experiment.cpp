@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/base/text.h"
+#include "core/base/wording.h"
 #include "core/nn/memory_format.h"
 #include "core/nn/skips.h"
 #include "core/schedule/schedule_size.h"
@@ -20,6 +22,10 @@ Place place_in(const Value& document, std::string dotted) {
   }
 }
 
+std::string TrainOptions::length_text() const {
+  return steps > 0 ? counted(steps, "step") : counted(epochs, "epoch");
+}
+
 Holdings Experiment::holdings(const Schedule& schedule) const {
   return {.optimizer = *optimizer,
           .gradient_rules = gradient_rules,
@@ -30,10 +36,10 @@ Holdings Experiment::holdings(const Schedule& schedule) const {
 }
 
 double Experiment::learning_rate(std::int64_t step, std::int64_t minibatches_per_epoch,
-                                 std::int64_t epochs) const {
-  const std::int64_t all = epochs * minibatches_per_epoch;
-  step = std::clamp<std::int64_t>(step, 0, std::max<std::int64_t>(0, all - 1));
-  if (lr_schedule.per_step()) return lr_schedule.at(optimizer->lr(), step, all);
+                                 std::int64_t minibatches) const {
+  step = std::clamp<std::int64_t>(step, 0, std::max<std::int64_t>(0, minibatches - 1));
+  if (lr_schedule.per_step()) return lr_schedule.at(optimizer->lr(), step, minibatches);
+  const std::int64_t epochs = (minibatches + minibatches_per_epoch - 1) / minibatches_per_epoch;
   return lr_schedule.at(optimizer->lr(), step / minibatches_per_epoch, epochs);
 }
 

@@ -94,6 +94,13 @@ struct MeasuredBalance {
 
 struct TrainOptions {
   int epochs = 10;
+  std::int64_t steps = 0;  ///< mini-batches of the training; 0: those of its epochs
+  /// Mini-batches of the training, of which an epoch has so many.
+  std::int64_t length(std::int64_t minibatches_per_epoch) const {
+    return steps > 0 ? steps : epochs * minibatches_per_epoch;
+  }
+  /// "3 epochs" or "3000 steps".
+  std::string length_text() const;
   std::uint64_t seed = 1;
   Precision precision;
   bool sum_gradients = false;
@@ -154,11 +161,12 @@ struct Experiment {
   }
   /// What its stages hold under a schedule. Must not outlive the experiment.
   Holdings holdings(const Schedule& schedule) const;
-  /// The learning rate of mini-batch `step` of a training of so many epochs, before gradient rules
-  /// and schemes change it. Before the first mini-batch it is that of the first, after the last
-  /// that of the last, because predictions may stand for updates there.
+  /// The learning rate of mini-batch `step` of a training of so many mini-batches, before gradient
+  /// rules and schemes change it. Before the first mini-batch it is that of the first, after the
+  /// last that of the last, because predictions may stand for updates there. A schedule per epoch
+  /// counts an epoch that ends early as one.
   double learning_rate(std::int64_t step, std::int64_t minibatches_per_epoch,
-                       std::int64_t epochs) const;
+                       std::int64_t minibatches) const;
   /// The layers of each stage; no stages while the cut is open.
   std::vector<std::vector<LayerPtr>> stage_layers() const;
   /// A new auxiliary head for what a stage passes on; null: the model has none there.

@@ -80,11 +80,14 @@ const std::vector<IdleOption>& idle_options() {
       {"dataset", "decimal", Value::of("point")},
       {"dataset", "header", Value::of("auto")},
       {"loss", "average", Value::of("samples")},
+      {"lr_schedule", "constant", Value::of(0.5)},
+      {"lr_schedule.warmup", "share", Value::of(0.0)},
       {"model", "tie", Value::of("none")},
       {"optimizer", "momentum_by_delay", Value::of("none")},
       {"optimizer", "no_decay", Value::sequence()},
       {"pipeline", "slices", Value::of(1)},
       {"pipeline.cut", "each", Value::of(false)},
+      {"train", "steps", Value::of(0)},
   };
   return all;
 }
@@ -119,6 +122,7 @@ Value science_of(const Value& resolved, const std::vector<std::string>& paths) {
     std::erase_if(pipeline->fields, [](const auto& field) { return is_layout(field.first); });
   erase(science, "loader", "prefetch");
   erase(science, "train", "epochs");
+  erase(science, "train", "steps");
   for (const std::string& path : paths)
     if (Value* value = find_path(science, path); value != nullptr && !value->text.empty())
       *value = Value::of("given");

@@ -5,11 +5,15 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/base/text.h"
+
 namespace pipewright {
 
 LrSchedule::LrSchedule(Options& options)
-    : name_(options.choice("name", {"constant", "step", "multistep", "poly", "cosine", "linear"},
-                           "constant", "Shape of the learning rate over time.")),
+    : name_(options.choice(
+          "name",
+          {"constant", "step", "multistep", "poly", "cosine", "linear", "constant_then_linear"},
+          "constant", "Shape of the learning rate over time.")),
       per_step_(options.choice("per", {"epoch", "step"}, "epoch",
                                "Unit of time t: the rate changes between epochs, or between steps "
                                "(mini-batches).") == "step"),
@@ -22,26 +26,45 @@ LrSchedule::LrSchedule(Options& options)
       power_(options.number("power", 1,
                             "poly: exponent of 1 − t/T, where T is the length of the training.",
                             kNotNegative)),
-      end_lr_(options.number("end_lr", 0, "poly, cosine, linear: rate at the end of the training.",
+      constant_(
+          options.number("constant", 0.5,
+                         "constant_then_linear: share of the training in which the rate stays "
+                         "as it is, before it falls on a line to end_lr.",
+                         kFraction)),
+      end_lr_(options.number("end_lr", 0,
+                             "poly, cosine, linear, constant_then_linear: rate at the end of the "
+                             "training.",
                              kNotNegative)) {
   Options warmup = options.section("warmup", "Linear rise of the rate at the beginning.");
   warmup_length_ =
       warmup.integer("length", 0, "Length of the rise in units of time; 0 = none.", kNotNegative);
+  warmup_share_ = warmup.number("share", 0,
+                                "Instead of length: length of the rise as a share of the training, "
+                                "rounded up to whole units of time; 0 = none.",
+                                kFraction);
+  if (warmup_share_ > 0 && warmup_length_ > 0)
+    warmup.problem("share", concat("is ", warmup_share_, ", and length is ", warmup_length_,
+                                   "; expected one of the two"));
   warmup_start_ =
       warmup.number("start", 0, "Fraction of the rate at which the rise begins.", kFraction);
-  decays_after_warmup_ = warmup.choice("then", {"go_on", "begin"}, "go_on",
-                                       "How poly, cosine and linear continue: go_on counts t from "
-                                       "the beginning of the training, begin from the end of the "
-                                       "rise, as Hugging Face's schedulers do.") == "begin";
+  decays_after_warmup_ =
+      warmup.choice("then", {"go_on", "begin"}, "go_on",
+                    "How rates that fall to end_lr continue: go_on counts t from "
+                    "the beginning of the training, begin from the end of the "
+                    "rise, as Hugging Face's schedulers do.") == "begin";
   warmup.finish();
 }
 
 double LrSchedule::at(double lr, std::int64_t t, std::int64_t total) const {
   const bool shifted = decays_after_warmup_ && name_ != "step" && name_ != "multistep";
-  const std::int64_t shift = shifted ? warmup_length_ : 0;
+  const std::int64_t length =
+      warmup_share_ > 0
+          ? static_cast<std::int64_t>(std::ceil(warmup_share_ * static_cast<double>(total)))
+          : warmup_length_;
+  const std::int64_t shift = shifted ? length : 0;
   const double rate = decayed(lr, std::max<std::int64_t>(t - shift, 0), total - shift);
-  if (t >= warmup_length_) return rate;
-  const double risen = static_cast<double>(t) / static_cast<double>(warmup_length_);
+  if (t >= length) return rate;
+  const double risen = static_cast<double>(t) / static_cast<double>(length);
   return rate * (warmup_start_ + (1 - warmup_start_) * risen);
 }
 
@@ -56,6 +79,8 @@ double LrSchedule::decayed(double lr, std::int64_t t, std::int64_t total) const 
   if (name_ == "cosine")
     return end_lr_ + (lr - end_lr_) * (1 + std::cos(std::numbers::pi * time / all)) / 2;
   if (name_ == "linear") return lr + (end_lr_ - lr) * time / all;
+  if (name_ == "constant_then_linear" && time > constant_ * all)
+    return lr + (end_lr_ - lr) * (time - constant_ * all) / (all - constant_ * all);
   return lr;
 }
 

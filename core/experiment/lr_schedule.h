@@ -15,9 +15,10 @@ namespace pipewright {
 /// factor, or the value, of its rule:
 ///   constant; step: γ^⌊t/size⌋; multistep: γ^(milestones ≤ t);
 ///   poly: end + (lr−end)(1−t/T)^power; cosine: end + (lr−end)(1+cos(πt/T))/2; linear: lr +
-///   (end−lr)t/T.
-/// Warm-up multiplies the rate by start + (1−start)·t/length while t < length. With `then: begin`
-/// the last three rules use max(t − length, 0) for t and T − length for T.
+///   (end−lr)t/T; constant_then_linear: lr until t = cT, then lr + (end−lr)(t−cT)/(T−cT).
+/// Warm-up multiplies the rate by start + (1−start)·t/length while t < length; of a `share`, the
+/// length is ⌈share·T⌉. With `then: begin` the last four rules use max(t − length, 0) for t and T −
+/// length for T.
 class LrSchedule {
  public:
   LrSchedule() = default;
@@ -36,8 +37,10 @@ class LrSchedule {
   double gamma_ = 0.1;
   std::vector<std::int64_t> milestones_;
   double power_ = 1;
+  double constant_ = 0.5;
   double end_lr_ = 0;
   std::int64_t warmup_length_ = 0;
+  double warmup_share_ = 0;
   double warmup_start_ = 0;
   bool decays_after_warmup_ = false;
 };

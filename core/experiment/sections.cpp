@@ -287,7 +287,18 @@ TrainOptions read_train(Options& root) {
   Options o = root.section("train", "Length, seed and precision of the training.");
   TrainOptions train;
   train.epochs = static_cast<int>(
-      o.integer("epochs", 10, "Number of passes over the training data.", {0, 1e6}));
+      o.integer("epochs", o.given("steps") ? 0 : 10,
+                "Number of passes over the training data; 0 where steps are given.", {0, 1e6}));
+  train.steps =
+      o.integer("steps", 0,
+                "Number of mini-batches to train, instead of epochs: the last epoch may end before "
+                "all its samples have been seen; 0 = as many as the epochs have.",
+                {0, 1e9});
+  if (train.steps > 0 && train.epochs > 0)
+    o.problem("steps", concat("is ", train.steps, ", and epochs is ", train.epochs,
+                              "; expected one of the two (0 takes the other back)"));
+  if (train.steps == 0 && o.given("steps") && !o.given("epochs"))
+    o.problem("steps", "is 0, and epochs are not given; expected one of the two");
   train.seed = static_cast<std::uint64_t>(
       o.integer("seed", 1, "Seed of initialisation, order, augmentation, dropout and noise.",
                 {0, kLargestSeed}));

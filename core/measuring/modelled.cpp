@@ -90,14 +90,18 @@ Modelled Modeller::modelled(Experiment experiment) {
   return result;
 }
 
-/// Samples that an epoch trains on, from the last row of epochs.csv.
-double samples_per_epoch(const RunRecord& run) {
+/// Samples that each epoch has trained on, from the rows of epochs.csv: of a training of so many
+/// steps the last epoch may be a part of one.
+std::vector<double> samples_of_epochs(const RunRecord& run) {
   const auto column = [&](const char* name) {
     return static_cast<std::size_t>(std::ranges::find(run.columns, name) - run.columns.begin());
   };
   const std::size_t seconds = column("seconds"), rate = column("samples_per_second");
-  if (run.epochs.empty() || std::max(seconds, rate) >= run.columns.size()) return 0;
-  return std::round(run.epochs.back()[seconds] * run.epochs.back()[rate]);
+  std::vector<double> samples;
+  if (std::max(seconds, rate) >= run.columns.size()) return samples;
+  for (const std::vector<double>& row : run.epochs)
+    samples.push_back(std::round(row[seconds] * row[rate]));
+  return samples;
 }
 
 }  // namespace
@@ -129,11 +133,11 @@ std::set<std::string> add_modelled(std::vector<RunRecord>& runs, const Hardware&
                     {"modelled_memory_gib", gib(modelled.memory)},
                     {"modelled_worker_memory_gib", gib(modelled.worker_memory)},
                     {"modelled_parameters", static_cast<double>(modelled.parameters)}};
-    if (const double samples = samples_per_epoch(run); samples > 0) {
-      run.modelled_epoch_hours = samples / pace / kHour;
-      run.modelled.emplace_back("modelled_hours",
-                                static_cast<double>(run.epochs.size()) * run.modelled_epoch_hours);
-    }
+    const std::vector<double> samples = samples_of_epochs(run);
+    if (samples.empty() || samples.front() == 0) continue;
+    run.modelled_epoch_hours = samples.front() / pace / kHour;
+    const double epochs = std::accumulate(samples.begin(), samples.end(), 0.0) / samples.front();
+    run.modelled.emplace_back("modelled_hours", epochs * run.modelled_epoch_hours);
   }
   return origins;
 }

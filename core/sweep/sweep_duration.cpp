@@ -37,15 +37,17 @@ struct Times {
 
 Times times_of(const Plan& plan) {
   const Experiment& e = *plan.experiment;
-  const double minibatches = static_cast<double>(plan.minibatches) * e.train.epochs;
+  const double minibatches = static_cast<double>(plan.drains.minibatches);
   const double samples =
       static_cast<double>(e.loader.batch_size) / (e.pipeline.microbatches * e.pipeline.replicas);
-  const int evaluations = std::max(1, e.train.epochs / e.train.evaluate_every);
+  const std::int64_t evaluations = std::max<std::int64_t>(
+      1, plan.drains.minibatches / (std::int64_t{plan.minibatches} * e.train.evaluate_every));
   Times times;
   times.backwards = minibatches * e.pipeline.microbatches * e.pipeline.replicas;
   times.updates = minibatches * e.pipeline.replicas;
-  times.forwards = times.backwards * (e.pipeline.recompute == Recomputation::Never ? 1 : 2) +
-                   evaluations * static_cast<double>(plan.test.size()) / samples;
+  times.forwards =
+      times.backwards * (e.pipeline.recompute == Recomputation::Never ? 1 : 2) +
+      static_cast<double>(evaluations) * static_cast<double>(plan.test.size()) / samples;
   return times;
 }
 

@@ -31,27 +31,35 @@ CheckpointManifest manifest_of(const Plan& plan, std::int64_t minibatches) {
   const Experiment& e = *plan.experiment;
   return {.minibatches = minibatches,
           .epochs = e.train.epochs,
+          .train_steps = e.train.steps,
           .identity = e.identity,
           .layout = layout_of(e.resolved)};
 }
 
-/// Checks that a checkpoint after so many mini-batches of a training of `epochs` epochs is also one
-/// of this plan: more must be left to train, and every learning rate so far must be equal. Drain
-/// points do not depend on how many epochs follow.
-void check_same_past(const Plan& plan, std::int64_t minibatches, int epochs) {
+/// Checks that the checkpoint of a training of another length is also one of this plan: more must
+/// be left to train, and every learning rate so far must be equal. Drain points do not depend on
+/// how much follows.
+void check_same_past(const Plan& plan, const CheckpointManifest& manifest) {
   const Experiment& e = *plan.experiment;
-  const std::int64_t per_epoch = plan.minibatches, now = e.train.epochs;
-  const std::string change = concat("train.epochs ", epochs, " → ", now);
+  const TrainOptions before{.epochs = manifest.epochs, .steps = manifest.train_steps};
+  const std::int64_t per_epoch = plan.minibatches, minibatches = manifest.minibatches,
+                     then = before.length(per_epoch), now = plan.drains.minibatches;
+  const std::string option = e.train.steps > 0 ? "train.steps" : "train.epochs";
+  const std::string change =
+      e.train.steps == 0 && before.steps == 0
+          ? concat("train.epochs ", before.epochs, " → ", e.train.epochs)
+          : concat("the training's length ", before.length_text(), " → ", e.train.length_text());
   if (minibatches >= plan.drains.minibatches)
     throw Error(ErrorKind::Experiment,
                 concat(change, ": the training is beyond that, its last checkpoint is after ",
                        plan.drains.position_text(minibatches),
-                       "; ask for more epochs, or give another --out"),
-                e.where("train.epochs"));
-  if (now == epochs) return;
+                       e.train.steps > 0 ? "; ask for more steps, or give another --out"
+                                         : "; ask for more epochs, or give another --out"),
+                e.where(option));
+  if (now == then) return;
   const std::int64_t stride = e.lr_schedule.per_step() ? 1 : per_epoch;
   for (std::int64_t step = 0; step < minibatches; step += stride) {
-    const double was = e.learning_rate(step, per_epoch, epochs);
+    const double was = e.learning_rate(step, per_epoch, then);
     const double would_be = e.learning_rate(step, per_epoch, now);
     if (was == would_be) continue;
     const std::string at = e.lr_schedule.per_step() ? plan.drains.position_text(step + 1)
@@ -62,7 +70,7 @@ void check_same_past(const Plan& plan, std::int64_t minibatches, int epochs) {
                        "rate at ",
                        at, " was ", was, " and would be ", would_be,
                        "; give another --out, or --overwrite to begin anew"),
-                e.where("train.epochs"));
+                e.where(option));
   }
 }
 
@@ -71,7 +79,7 @@ void check_manifest(const CheckpointManifest& manifest, const Plan& plan, const 
     throw Error(ErrorKind::Experiment,
                 "holds a checkpoint of another experiment; give --overwrite to begin anew",
                 where.string());
-  check_same_past(plan, manifest.minibatches, manifest.epochs);
+  check_same_past(plan, manifest);
 }
 
 }  // namespace

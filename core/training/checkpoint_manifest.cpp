@@ -112,6 +112,8 @@ CheckpointManifest manifest_in(const Value& value, const std::string& where) {
   for (const Value& slot : field(value, "slots", Kind::Sequence, where).items)
     manifest.slots.push_back(slot.text);
   manifest.steps = read_log(field(value, "steps", Kind::Mapping, where), where);
+  if (value.find("train_steps") != nullptr)
+    manifest.train_steps = field(value, "train_steps", Kind::Integer, where).integer;
   if (const Value* const probes = value.find("probes")) manifest.probes = read_log(*probes, where);
   manifest.files = read_files(field(value, "files", Kind::Sequence, where), where);
   return manifest;
@@ -121,6 +123,7 @@ Value value_of(const CheckpointManifest& manifest) {
   Value value = Value::mapping();
   value.at_or_add("minibatches") = Value::of(manifest.minibatches);
   value.at_or_add("epochs") = Value::of(manifest.epochs);
+  if (manifest.train_steps > 0) value.at_or_add("train_steps") = Value::of(manifest.train_steps);
   value.at_or_add("identity") = Value::of(manifest.identity);
   value.at_or_add("layout") = manifest.layout;
   Value& slots = value.at_or_add("slots") = Value::sequence();

@@ -40,6 +40,7 @@ struct CheckpointFile {
 struct CheckpointManifest {
   std::int64_t minibatches = 0;     ///< trained so far
   int epochs = 0;                   ///< train.epochs of the training
+  std::int64_t train_steps = 0;     ///< train.steps of the training
   std::string identity;             ///< the experiment's (identity.h)
   Value layout = Value::mapping();  ///< the layout when it was written
   std::vector<std::string> slots;   ///< names of the optimizer's slots

@@ -53,7 +53,7 @@ std::string DrainPoints::remark() const {
 DrainPoints drain_points(const TrainOptions& train, int minibatches_per_epoch) {
   const std::int64_t per_epoch = minibatches_per_epoch;
   return {
-      .minibatches = per_epoch * train.epochs,
+      .minibatches = train.length(per_epoch),
       .per_epoch = per_epoch,
       .each_epoch = train.drain_each_epoch,
       .checkpoint_every = train.checkpoint_every * (train.checkpoint_unit_epoch ? per_epoch : 1)};

@@ -19,6 +19,8 @@ struct DrainPoints {
   bool each_epoch = true;             ///< drain: epoch
   std::int64_t checkpoint_every = 0;  ///< mini-batches; 0 = never
 
+  /// Epochs of the training, the last of which may end early.
+  int epochs() const { return static_cast<int>((minibatches + per_epoch - 1) / per_epoch); }
   /// The first drain point after `position`, which must lie before the end.
   std::int64_t next(std::int64_t position) const;
   /// The last drain point before `position`, which must be one itself behind the beginning.

@@ -29,7 +29,7 @@ struct Plan {
 
   /// The learning rate of a mini-batch of the training, as Experiment::learning_rate() has it.
   double learning_rate(std::int64_t step) const {
-    return experiment->learning_rate(step, minibatches, experiment->train.epochs);
+    return experiment->learning_rate(step, minibatches, drains.minibatches);
   }
 
   /// Remarks for the user on how it is trained: where it drains, and what disturbs it.

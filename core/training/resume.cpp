@@ -75,11 +75,21 @@ ResumptionChoice choice_of_finished(const RunFolder& folder, const Value& before
     refuse(folder,
            "the run is done, but its experiment is unknown, because its experiment.yaml cannot be "
            "read; give --overwrite or another --out");
-  if (epochs->integer < experiment.train.epochs) return {Resumption::Prolong, {}};
-  if (epochs->integer > experiment.train.epochs)
+  const Value* const steps = before.find_path("train.steps");
+  const TrainOptions& train = experiment.train;
+  const TrainOptions was{.epochs = static_cast<int>(epochs->integer),
+                         .steps = steps != nullptr ? steps->integer : 0};
+  const bool in_steps = train.steps > 0;
+  if (in_steps != (was.steps > 0))
     refuse(folder,
-           concat("the run is done after ", counted(epochs->integer, "epoch"), ", train.epochs ",
-                  experiment.train.epochs, " asks for fewer; its results stay as they are"));
+           concat("the run is done after ", was.length_text(), ", and ", train.length_text(),
+                  " are asked for, of which nothing says whether they "
+                  "are more; its results stay as they are"));
+  if (was.epochs < train.epochs || was.steps < train.steps) return {Resumption::Prolong, {}};
+  if (was.epochs > train.epochs || was.steps > train.steps)
+    refuse(folder, concat("the run is done after ", was.length_text(), ", train.",
+                          in_steps ? "steps " : "epochs ", in_steps ? train.steps : train.epochs,
+                          " asks for fewer; its results stay as they are"));
   const Value layout = layout_of(now), old_layout = layout_of(before);
   const std::string other = joined(layout_changes(old_layout, layout),
                                    changes_between(outcome_of(before), outcome_of(now)));

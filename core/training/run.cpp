@@ -134,7 +134,7 @@ void check_prolonged(const Trainer& trainer, const Plan& plan) {
   throw Error(ErrorKind::Experiment,
               concat("the run is done and has kept no checkpoint to go on from (train.checkpoint); "
                      "give --overwrite to train ",
-                     counted(e.train.epochs, "epoch"), " from the beginning, or another --out"),
+                     e.train.length_text(), " from the beginning, or another --out"),
               e.where("train.epochs"));
 }
 

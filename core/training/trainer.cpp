@@ -192,7 +192,7 @@ void Trainer::train_to(std::int64_t end) {
     state_.open_seconds += seconds.count() / static_cast<double>(end - first);
     ++state_.minibatches;
     if (done() == end) check_weights();
-    if (done() % plan_.minibatches == 0) finish_epoch();
+    if (done() % plan_.minibatches == 0 || done() == plan_.drains.minibatches) finish_epoch();
   }
   check_replicas(plan_, team_, stages_, done());
   measurements_.finish(first, done(), progress_);
@@ -216,18 +216,19 @@ void Trainer::finish_epoch() {
                .test_accuracy = kNoNumber,
                .lr = plan_.learning_rate(first),
                .seconds = std::exchange(state_.open_seconds, 0)};
-  state_.open_losses.clear();
   std::int64_t samples = 0;
-  for (int m = 0; m < plan_.minibatches; ++m) samples += order.size_of(m);
+  for (int m = 0; m < static_cast<int>(std::ssize(state_.open_losses)); ++m)
+    samples += order.size_of(m);
+  state_.open_losses.clear();
   row.samples_per_second = static_cast<double>(samples) / row.seconds;
   const bool due = e.train.drain_each_epoch && (row.epoch + 1) % e.train.evaluate_every == 0;
   row.metrics.assign(e.metrics.size() - 1, kNoNumber);
-  if (due || row.epoch + 1 == e.train.epochs)
+  if (due || done() == plan_.drains.minibatches)
     evaluate(
         plan_, stages_, [this](Batches& batches) { return request(batches); }, row);
   state_.epochs.push_back(row);
   if (events_) events_->epoch(row, own_metrics());
-  if (progress_ != nullptr) progress_->epoch(row, e.train.epochs, own_metrics());
+  if (progress_ != nullptr) progress_->epoch(row, plan_.drains.epochs(), own_metrics());
 }
 
 /// Throws Error{NotFinite}, with the position in the training, if a weight is not finite after a

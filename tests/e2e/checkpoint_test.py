@@ -23,11 +23,12 @@ class Checkpoint(harness.EndToEnd):
             "replicas": {"scheme": {"name": "pipeoptim"}, "pipeline.replicas": 2},
             "heads": {"scheme": {"name": "interlocking"}},
             "undrained": {"scheme": {"name": "pipedream"}, "train.drain": "never"},
+            "steps": {"scheme": {"name": "pipedream"}, "train.steps": 15, "train.epochs": 0},
         }
         for name, changes in cases.items():
             with self.subTest(name):
                 experiment = changed(
-                    CNN, changes | {"train.epochs": 3, "train.checkpoint": {"every": 4, "unit": "minibatch"}}
+                    CNN, {"train.epochs": 3} | changes | {"train.checkpoint": {"every": 4, "unit": "minibatch"}}
                 )
                 whole = self.train(experiment, "whole", "--overwrite")
                 run = self.killed_in_a_checkpoint(experiment, name, 2)
@@ -35,6 +36,25 @@ class Checkpoint(harness.EndToEnd):
                 done = self.resume(name)
                 self.assertIn("going on after mini-batch 2 of epoch 2", done.err)
                 self.assert_same_result(whole, run)
+
+    def test_a_training_by_steps_is_the_beginning_of_a_longer_one(self):
+        experiment = changed(CNN, {"scheme": {"name": "pipedream"}, "train.epochs": 0, "train.steps": 15})
+        whole = self.train(experiment, "whole")
+        self.assertEqual([row["epoch"] for row in whole.rows("epochs.csv")], ["0", "1", "2"])
+        self.assertEqual(len(whole.rows("steps.csv")), 15)
+        losses = [float(row["loss"]) for row in whole.rows("steps.csv")]
+        # the last epoch has 3 of its 6 mini-batches, which are of equal size
+        self.assertAlmostEqual(float(whole.rows("epochs.csv")[2]["train_loss"]), sum(losses[12:]) / 3, places=12)
+        epochs = self.train(changed(experiment, {"train.epochs": 3, "train.steps": 0}), "epochs")
+        longer = self.pipewright("run", "whole/experiment.yaml", "--out", "whole", "--resume", "--set", "train.steps=18")
+        self.assertIn("going on after epoch 2", longer.err)
+        self.assert_same_weights(epochs, harness.Run(self.folder / "whole"))
+        fewer = self.pipewright(
+            "run", "whole/experiment.yaml", "--out", "whole", "--resume", "--set", "train.steps=9", code=2
+        )
+        self.assertIn("the run is done after 18 steps, train.steps 9 asks for fewer", fewer.err)
+        both = self.pipewright("check", "whole/experiment.yaml", "--set", "train.epochs=3", code=2)
+        self.assertIn("train.steps is 18, and epochs is 3; expected one of the two", both.err)
 
     def test_changes_nothing_where_the_pipe_is_empty_anyway(self):
         whole = self.train(CNN, "whole")

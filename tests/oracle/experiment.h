@@ -60,14 +60,17 @@ struct OptimizerOptions {
 };
 
 struct LearningRateOptions {
-  std::string name = "constant";  // constant | step | multistep | poly | cosine | linear
-  std::string per = "epoch";      // epoch | step
-  int size = 1;                   // step
-  std::vector<int> milestones;    // multistep
-  double gamma = 0.1;             // step, multistep
-  double power = 1;               // poly
-  double end_lr = 0;              // poly, cosine, linear
+  // constant | step | multistep | poly | cosine | linear | constant_then_linear
+  std::string name = "constant";
+  std::string per = "epoch";    // epoch | step
+  int size = 1;                 // step
+  std::vector<int> milestones;  // multistep
+  double gamma = 0.1;           // step, multistep
+  double power = 1;             // poly
+  double constant = 0.5;        // constant_then_linear
+  double end_lr = 0;            // poly, cosine, linear, constant_then_linear
   int warmup_length = 0;
+  double warmup_share = 0;  // instead of the length
   double warmup_start = 0;
 };
 
@@ -100,6 +103,7 @@ struct Experiment {
   int replicas = 1;
   std::string execution = "serial";
   int epochs = 1;
+  int steps = 0;  // instead of epochs
   bool drain_each_epoch = true;
   SchemeOptions scheme;
   OptimizerOptions optimizer;
@@ -115,6 +119,7 @@ struct Experiment {
   int minibatches() const {
     return drop_last ? train_samples / batch_size : (train_samples + batch_size - 1) / batch_size;
   }
+  int steps_in_all() const { return steps > 0 ? steps : epochs * minibatches(); }
   /// Whether the pipe is empty before that mini-batch of the run.
   bool is_drained_before(int minibatch) const {
     return (drain_each_epoch && minibatch % minibatches() == 0) ||

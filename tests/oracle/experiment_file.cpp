@@ -124,10 +124,15 @@ std::string lr_schedule(const LearningRateOptions& options) {
   if (options.name == "step" || options.name == "multistep")
     text += ", gamma: " + number(options.gamma);
   if (options.name == "poly") text += ", power: " + number(options.power);
-  if (options.name == "poly" || options.name == "cosine" || options.name == "linear")
+  if (options.name == "constant_then_linear") text += ", constant: " + number(options.constant);
+  if (options.name == "poly" || options.name == "cosine" || options.name == "linear" ||
+      options.name == "constant_then_linear")
     text += ", end_lr: " + number(options.end_lr);
   if (options.warmup_length > 0)
     text += ", warmup: {length: " + std::to_string(options.warmup_length) +
+            ", start: " + number(options.warmup_start) + "}";
+  if (options.warmup_share > 0)
+    text += ", warmup: {share: " + number(options.warmup_share) +
             ", start: " + number(options.warmup_start) + "}";
   return text + "}";
 }
@@ -157,7 +162,8 @@ std::string experiment_file(const Experiment& e) {
        << "lr_schedule: " << lr_schedule(e.learning_rate) << "\n"
        << "gradient_rules: " << rules(e.rules) << "\n"
        << "perturb: {gradient_delay: " << e.gradient_delay << "}\n"
-       << "train: {epochs: " << e.epochs << ", seed: 1, precision: float64";
+       << "train: {" << (e.steps > 0 ? "steps: " : "epochs: ") << (e.steps > 0 ? e.steps : e.epochs)
+       << ", seed: 1, precision: float64";
   file << ", drain: " << (e.drain_each_epoch ? "epoch" : "never");
   // A checkpoint drains the pipe, so an undrained run has none before its end.
   if (e.checkpoint_every > 0)

@@ -21,6 +21,10 @@ double decayed(const LearningRateOptions& options, double lr, int t, double tota
   if (options.name == "cosine")
     return end + (lr - end) * (1.0 + std::cos(std::numbers::pi * t / total)) / 2.0;
   if (options.name == "linear") return lr + (end - lr) * t / total;
+  if (options.name == "constant_then_linear") {
+    const double share_left = (1.0 - t / total) / (1.0 - options.constant);
+    return share_left >= 1 ? lr : end + (lr - end) * share_left;
+  }
   return lr;
 }
 
@@ -30,10 +34,12 @@ double learning_rate(const Experiment& experiment, int minibatch) {
   const LearningRateOptions& options = experiment.learning_rate;
   const bool per_step = options.per == "step";
   const int t = per_step ? minibatch : minibatch / experiment.minibatches();
-  const double total = per_step ? experiment.epochs * experiment.minibatches() : experiment.epochs;
+  const double steps = experiment.steps_in_all();
+  const double total = per_step ? steps : std::ceil(steps / experiment.minibatches());
   double lr = decayed(options, experiment.optimizer.lr, t, total);
-  if (t < options.warmup_length)
-    lr *= options.warmup_start + (1.0 - options.warmup_start) * t / options.warmup_length;
+  const double warm_up =
+      options.warmup_share > 0 ? std::ceil(options.warmup_share * total) : options.warmup_length;
+  if (t < warm_up) lr *= options.warmup_start + (1.0 - options.warmup_start) * t / warm_up;
   return lr;
 }
 

@@ -4,6 +4,7 @@
 ///   poly       end + (lr − end)·(1 − t/T)^power
 ///   cosine     end + (lr − end)·(1 + cos(πt/T))/2
 ///   linear     lr + (end − lr)·t/T
+///   constant_then_linear   lr until t = constant·T, then on a line to `end` at T
 ///   warm-up    for t < length the factor start + (1 − start)·t/length; decay counts from t = 0
 #pragma once
 

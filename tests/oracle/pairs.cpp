@@ -210,6 +210,7 @@ const std::vector<Feature> kFeatures{
     {"drain", "undrained", [](E& e) { e.drain_each_epoch = false; }},
     {"drain", "checkpoints", [](E& e) { e.checkpoint_every = 2; }},
     {"drain", "resumed", [](E& e) { e.checkpoint_every = 6, e.resumed = true; }},
+    {"drain", "by_steps", [](E& e) { e.steps = 8; }},
     {"drain", "undrained_resumed",
      [](E& e) { e.drain_each_epoch = false, e.checkpoint_every = 6, e.resumed = true; }},
 
@@ -224,6 +225,11 @@ const std::vector<Feature> kFeatures{
     {"rate", "cosine",
      [](E& e) { e.learning_rate = {.name = "cosine", .per = "step", .end_lr = 0.001}; }},
     {"rate", "linear", [](E& e) { e.learning_rate = {.name = "linear", .per = "step"}; }},
+    {"rate", "constant_then_linear",
+     [](E& e) {
+       e.learning_rate = {.name = "constant_then_linear", .per = "step", .constant = 0.25};
+       e.learning_rate.warmup_share = 0.3;
+     }},
     {"rate", "warmup",
      [](E& e) {
        e.learning_rate = {.name = "constant", .per = "step", .warmup_length = 3};

@@ -72,7 +72,7 @@ class Training {
   }
 
   Result train() {
-    const int total = experiment_.epochs * experiment_.minibatches();
+    const int total = experiment_.steps_in_all();
     for (int minibatch = 0; minibatch < total; ++minibatch) {
       if (experiment_.is_drained_before(minibatch)) refill(minibatch);
       synchronous_ = experiment_.scheme.name == "pipemare" && minibatch < experiment_.scheme.warmup;
@@ -251,7 +251,7 @@ class Training {
   std::vector<double> rates_of_steps(int k, int updated, int ahead) const {
     std::vector<double> rates;
     if (experiment_.scheme.prediction_lr != "each") return rates;
-    const int last = experiment_.epochs * experiment_.minibatches() - 1;
+    const int last = experiment_.steps_in_all() - 1;
     for (int j = 0; j < ahead; ++j) rates.push_back(rate_of_update(k, std::min(updated + j, last)));
     return rates;
   }

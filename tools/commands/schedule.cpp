@@ -36,7 +36,7 @@ void write_csv(const Experiment& experiment, int minibatches, const std::string&
           file.c_str(), each.name.c_str());
   const Schedule later =
       experiment.schedule_without_rules(experiment.shape(minibatches, minibatches));
-  if (experiment.train.epochs > 1 && later.workers != proved.schedule.workers)
+  if (experiment.train.epochs != 1 && later.workers != proved.schedule.workers)
     print(
         "\nnote: this schedule changes as the training goes on, and each epoch begins %s anew, so "
         "that training the file is another training from the second epoch on\n",

@@ -197,7 +197,7 @@ TEST(Experiment, HasALearningRateForEachMiniBatchAndBeyondTheEnds) {
     const Experiment e = read_experiment(
         small_document(concat("{optimizer.lr: 0.5, lr_schedule: {", schedule, "}}")));
     std::vector<double> all;  // of two epochs of two mini-batches, and of one before and one behind
-    for (const int step : {-1, 0, 1, 2, 3, 4}) all.push_back(e.learning_rate(step, 2, 2));
+    for (const int step : {-1, 0, 1, 2, 3, 4}) all.push_back(e.learning_rate(step, 2, 4));
     return all;
   };
   EXPECT_EQ(rates("name: step, size: 1, gamma: 0.5"),

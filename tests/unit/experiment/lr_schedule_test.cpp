@@ -60,6 +60,21 @@ TEST(LrSchedule, FallsOnALineToItsEnd) {
   expect_curve("{name: linear, end_lr: 0.1}", [](int t) { return 0.4 - 0.3 * t / 12; });
 }
 
+TEST(LrSchedule, StaysConstantForAShareOfTheTrainingAndThenFallsOnALine) {
+  // modded-nanogpt's rule with a cool-down of 0.75: x = t/T, w = (1 − x)/0.75
+  expect_curve("{name: constant_then_linear, constant: 0.25, end_lr: 0.04}", [](int t) {
+    const double w = (1 - t / 12.0) / 0.75;
+    return t < 3 ? 0.4 : w * 0.4 + (1 - w) * 0.04;
+  });
+  expect_curve("{name: constant_then_linear, constant: 1}", [](int) { return 0.4; });
+}
+
+TEST(LrSchedule, TakesTheWarmUpAsAShareOfTheTraining) {
+  // Hugging Face's warmup_ratio: ⌈0.3 · 12⌉ = 4 units
+  expect_curve("{name: linear, warmup: {share: 0.3, then: begin}}",
+               [](int t) { return t < 4 ? 0.4 * t / 4 : 0.4 * (1 - (t - 4) / 8.0); });
+}
+
 TEST(LrSchedule, RisesFromAFractionDuringWarmUp) {
   expect_curve("{name: constant, warmup: {length: 4, start: 0.2}}",
                [](int t) { return t >= 4 ? 0.4 : 0.4 * (0.2 + 0.8 * t / 4); });
@@ -73,7 +88,8 @@ TEST(LrSchedule, CountsEpochsOrSteps) {
 }
 
 TEST(LrSchedule, StaysFiniteForNoUnitsAtAll) {
-  for (const char* text : {"{name: poly}", "{name: cosine}", "{name: linear}"})
+  for (const char* text :
+       {"{name: poly}", "{name: cosine}", "{name: linear}", "{name: constant_then_linear}"})
     EXPECT_TRUE(std::isfinite(schedule(text).at(0.4, 0, 0))) << text;
 }
 

@@ -36,6 +36,13 @@ TEST(DrainPoints, AreTheEpochsEnds) {
   EXPECT_EQ(points("{train.epochs: 3, train.checkpoint: {every: 0}}"), (Points{6, 12, 18}));
 }
 
+TEST(DrainPoints, EndWithTheLastStepWhereTheLengthIsGivenInSteps) {
+  EXPECT_EQ(points("{train.steps: 14}"), (Points{-6, -12, 14}));
+  EXPECT_EQ(points("{train.steps: 4}"), (Points{4}));
+  EXPECT_EQ(points("{train.steps: 12}"), points("{train.epochs: 2}"));
+  EXPECT_EQ(points("{train.steps: 14, train.drain: never}"), (Points{14}));
+}
+
 TEST(DrainPoints, AreTheCheckpointsToo) {
   EXPECT_EQ(points("{train.epochs: 2, train.checkpoint: {every: 4, unit: minibatch}}"),
             (Points{-4, 6, -8, 12}))

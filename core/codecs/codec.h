@@ -92,6 +92,8 @@ class Codec {
   virtual std::unique_ptr<Coder> coder() const = 0;
   /// Payload bytes of a finite tensor with these sizes, if the sizes alone determine them.
   virtual std::optional<std::int64_t> payload_bytes(at::IntArrayRef sizes) const = 0;
+  /// Whether what a coder sends in an evaluation depends on the mini-batches that it has encoded.
+  virtual bool evaluates_by_state() const { return false; }
   /// Whether the coders keep state per sample and so need CodecCall::samples.
   virtual bool by_sample() const { return false; }
 };

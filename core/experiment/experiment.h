@@ -105,7 +105,9 @@ struct TrainOptions {
   Precision precision;
   bool sum_gradients = false;
   bool drain_each_epoch = true;
-  int evaluate_every = 1;
+  int evaluate_every = 1;            ///< epochs; not read where evaluate_within > 0
+  std::int64_t evaluate_within = 0;  ///< epochs or mini-batches between evaluations; 0: none within
+  bool evaluate_unit_epoch = true;
   int checkpoint_every = 1;  ///< epochs or mini-batches; 0 = never
   bool checkpoint_unit_epoch = true;
 };

@@ -67,6 +67,14 @@ Value* find_path(Value& of, std::string_view dotted) {
   return const_cast<Value*>(std::as_const(of).find_path(dotted));
 }
 
+/// `train.evaluate` where nothing is evaluated within a training.
+Value no_evaluations() {
+  Value none = Value::mapping();
+  none.at_or_add("every") = Value::of(0);
+  none.at_or_add("unit") = Value::of("epoch");
+  return none;
+}
+
 /// Options that change nothing with these values.
 struct IdleOption {
   const char* section;  ///< its dotted path; "": the document
@@ -87,6 +95,7 @@ const std::vector<IdleOption>& idle_options() {
       {"optimizer", "no_decay", Value::sequence()},
       {"pipeline", "slices", Value::of(1)},
       {"pipeline.cut", "each", Value::of(false)},
+      {"train", "evaluate", no_evaluations()},
       {"train", "steps", Value::of(0)},
   };
   return all;

@@ -319,10 +319,27 @@ TrainOptions read_train(Options& root) {
   train.drain_each_epoch =
       o.choice("drain", {"epoch", "never"}, "epoch",
                "When the pipeline is drained: after every epoch, or never before "
-               "the end; such a run is evaluated only there.") == "epoch";
+               "the end; such a run is evaluated only there, unless train.evaluate says "
+               "more.") == "epoch";
   train.evaluate_every = static_cast<int>(o.integer(
       "evaluate_every", 1,
       "Number of epochs between evaluations; the last epoch is always evaluated.", {1, 1e6}));
+  Options evaluate = o.section(
+      "evaluate",
+      "Evaluations that drain no pipeline and change no bit of the training: each stage sets the "
+      "weights aside that it is about to replace. Their results are in evaluations.csv.");
+  train.evaluate_within =
+      evaluate.integer("every", 0,
+                       "Number of mini-batches or epochs between evaluations, counted from the "
+                       "beginning of the training, whose end is always evaluated; 0 = as "
+                       "evaluate_every says, where the pipeline is drained.",
+                       {0, 1e9});
+  train.evaluate_unit_epoch =
+      evaluate.choice("unit", {"epoch", "minibatch"}, "epoch", "Unit of `every`.") == "epoch";
+  if (train.evaluate_within > 0 && train.evaluate_every != 1)
+    evaluate.problem("every", concat("is ", train.evaluate_within, ", and train.evaluate_every is ",
+                                     train.evaluate_every, "; expected one of the two"));
+  evaluate.finish();
   Options checkpoint =
       o.section("checkpoint", "Checkpoints: the state that is saved while training, for --resume.");
   train.checkpoint_every = static_cast<int>(

@@ -73,14 +73,17 @@ std::vector<std::string> WireTeam::gather(std::string bytes) {
 
 // ---- devices ---------------------------------------------------------------------------------
 
-std::unique_ptr<Transport> WireTeam::transport(const Program& program, at::Device own) {
+std::unique_ptr<Transport> WireTeam::transport(const Program& program, at::Device own,
+                                               const Program* within) {
+  if (within != nullptr)
+    return wire_transport(program, *this, nullptr, static_cast<int>(within->links.size()));
   try {
     device_groups_.prepare(program, own);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::Worker || !error.where().empty()) throw;
     throw Error(error.kind(), error.message(), concat("worker ", rank_));
   }
-  return wire_transport(program, *this, device_groups_);
+  return wire_transport(program, *this, &device_groups_);
 }
 
 void WireTeam::wait_for_device(const std::function<bool()>& done) {

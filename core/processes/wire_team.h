@@ -34,7 +34,8 @@ class WireTeam final : public Team, private DeviceGroups::Meeting {
   void barrier() override;
   void sum(std::span<double> values) override;
   std::vector<std::string> gather(std::string bytes) override;
-  std::unique_ptr<Transport> transport(const Program& program, at::Device own) override;
+  std::unique_ptr<Transport> transport(const Program& program, at::Device own,
+                                       const Program* within) override;
   void wait_for_device(const std::function<bool()>& done) override;
   void set_activity(std::function<std::string()> activity) override;
   Error agree_on(const Error& error) override { return farewell_.agree_on(error); }

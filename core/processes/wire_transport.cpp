@@ -46,8 +46,8 @@ Envelope opened(Tensors list, Enclosed enclosed) {
 
 class WireTransport final : public Transport {
  public:
-  WireTransport(const Program& program, WireTeam& team, const DeviceGroups& groups)
-      : program_(program), team_(team), groups_(groups) {
+  WireTransport(const Program& program, WireTeam& team, const DeviceGroups* groups, int first_link)
+      : program_(program), team_(team), groups_(groups), first_link_(first_link) {
     for (int link = 0; link < static_cast<int>(program.links.size()); ++link) {
       const Link& each = program.links[as_size(link)];
       if (each.from == each.to) continue;
@@ -58,7 +58,7 @@ class WireTransport final : public Transport {
 
   void send(const Port& port, Envelope message) override {
     if (port.crosses)
-      senders_.at(port.link)->send(port.link, sealed(std::move(message)));
+      senders_.at(port.link)->send(first_link_ + port.link, sealed(std::move(message)));
     else
       own_[{port.link, port.turn}] = std::move(message);
   }
@@ -75,7 +75,7 @@ class WireTransport final : public Transport {
     const Action& action = instruction.action;
     SummedBytes bytes{.values = bytes_of(stage.gradients())};
     std::vector<int> peers = program_.schedule.shape.workers_of(action.stage);
-    DeviceGroup* const group = groups_.among(peers);
+    DeviceGroup* const group = groups_ == nullptr ? nullptr : groups_->among(peers);
     SliceReduction sum(team_, group, reduction_channel(action.stage), std::move(peers),
                        action.replica);
     advance(exchange, 0, stage.gradients());
@@ -111,8 +111,12 @@ class WireTransport final : public Transport {
   void abort() override {}
 
  private:
+  DeviceGroup* between(const Link& link) const {
+    return groups_ == nullptr ? nullptr : groups_->between(link.from, link.to);
+  }
+
   std::shared_ptr<LinkSender> sender_to(const Link& link) {
-    DeviceGroup* const group = groups_.between(link.from, link.to);
+    DeviceGroup* const group = between(link);
     if (group == nullptr) return host_sender(team_, link.to, link.messages, link.capacity);
     std::shared_ptr<LinkSender>& shared = device_senders_[link.to];
     if (!shared)
@@ -121,8 +125,9 @@ class WireTransport final : public Transport {
   }
 
   std::shared_ptr<LinkReceiver> receiver_from(int number, const Link& link) {
-    DeviceGroup* const group = groups_.between(link.from, link.to);
-    if (group == nullptr) return host_receiver(team_, number, link.from, link.messages);
+    DeviceGroup* const group = between(link);
+    if (group == nullptr)
+      return host_receiver(team_, first_link_ + number, link.from, link.messages);
     std::shared_ptr<LinkReceiver>& shared = device_receivers_[link.from];
     if (!shared) shared = device_receiver(team_, *group, link.from);
     return shared;
@@ -130,7 +135,8 @@ class WireTransport final : public Transport {
 
   const Program& program_;
   WireTeam& team_;
-  const DeviceGroups& groups_;
+  const DeviceGroups* groups_;
+  const int first_link_;
   std::map<int, std::shared_ptr<LinkSender>> senders_, device_senders_;        ///< by link; by peer
   std::map<int, std::shared_ptr<LinkReceiver>> receivers_, device_receivers_;  ///< by link; by peer
   /// Messages between stages of this worker, by link and turn.
@@ -143,8 +149,8 @@ class WireTransport final : public Transport {
 }  // namespace
 
 std::unique_ptr<Transport> wire_transport(const Program& program, WireTeam& team,
-                                          const DeviceGroups& groups) {
-  return std::make_unique<WireTransport>(program, team, groups);
+                                          const DeviceGroups* groups, int first_link) {
+  return std::make_unique<WireTransport>(program, team, groups, first_link);
 }
 
 }  // namespace pipewright

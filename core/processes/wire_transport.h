@@ -12,8 +12,9 @@
 namespace pipewright {
 
 /// The transport of the process that holds worker team.rank(). `groups` must be prepared for the
-/// program. All three arguments must outlive it.
+/// program; null: all messages go through the host. `first_link` is the number that its first link
+/// has for channels, above those of a transport in use. All arguments must outlive it.
 std::unique_ptr<Transport> wire_transport(const Program& program, WireTeam& team,
-                                          const DeviceGroups& groups);
+                                          const DeviceGroups* groups, int first_link = 0);
 
 }  // namespace pipewright

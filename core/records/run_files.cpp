@@ -34,10 +34,11 @@ bool matches_one(std::string_view name, const std::array<std::string_view, N>& p
   return std::ranges::any_of(patterns, [&](auto pattern) { return matches(name, pattern); });
 }
 
-constexpr std::array<std::string_view, 12> kRun{
+constexpr std::array<std::string_view, 13> kRun{
     "experiment.yaml",    "run.json",          "steps.csv",   "epochs.csv",
     "traffic.csv",        "final.safetensors", "trace.json",  "timeline.svg",
-    "last-actions-#.txt", "probes.csv",        "report.html", "events.out.tfevents.pipewright"};
+    "last-actions-#.txt", "probes.csv",        "report.html", "events.out.tfevents.pipewright",
+    "evaluations.csv"};
 constexpr std::array<std::string_view, 3> kSweep{"point.json", ".experiment.yaml", "log.txt"};
 
 /// The final name of an unfinished file: "steps.csv" for "steps.csv.123.part".

@@ -97,6 +97,20 @@ void RunFolder::write_epochs(const std::vector<EpochRow>& rows,
   write_file(path_ / "epochs.csv", text, syncs);
 }
 
+void RunFolder::write_evaluations(const std::vector<EvaluationRow>& rows,
+                                  const std::vector<std::string>& metrics, Syncs syncs) const {
+  std::string text = "minibatches,samples,tokens,seconds,test_loss,test_accuracy";
+  for (const std::string& name : metrics) text += ",test_" + name;
+  text += "\n";
+  for (const EvaluationRow& row : rows) {
+    text += concat(row.minibatches, ",", field(row.samples), ",", field(row.tokens), ",",
+                   field(row.seconds), ",", field(row.test_loss), ",", field(row.test_accuracy));
+    for (const double value : row.metrics) text += "," + field(value);
+    text += "\n";
+  }
+  write_file(evaluations(), text, syncs);
+}
+
 void RunFolder::write_traffic(const std::vector<TrafficRow>& rows, Syncs syncs) const {
   std::string text =
       "from,to,from_worker,to_worker,minibatches,messages,value_bytes,sent_bytes,ratio,"

@@ -22,6 +22,16 @@ struct EpochRow {
   std::vector<double> metrics;  ///< metrics of test data other than accuracy
 };
 
+/// One row of evaluations.csv: an evaluation after so many mini-batches of the training.
+struct EvaluationRow {
+  std::int64_t minibatches = 0;
+  double samples = 0;  ///< trained on so far
+  double tokens = 0;   ///< of these samples, with padding; NaN: they have none
+  double seconds = 0;  ///< time of training so far, without evaluation
+  double test_loss = 0, test_accuracy = 0;
+  std::vector<double> metrics;  ///< as EpochRow::metrics
+};
+
 /// The columns of epochs.csv in order, but those of metrics.
 std::vector<std::string> epoch_columns();
 
@@ -50,6 +60,9 @@ class RunFolder {
   /// Writes epochs.csv; a column "test_<name>" for each metric follows its own columns.
   void write_epochs(const std::vector<EpochRow>& rows, const std::vector<std::string>& metrics,
                     Syncs syncs = {}) const;
+  /// Writes evaluations.csv; columns of metrics follow as in epochs.csv.
+  void write_evaluations(const std::vector<EvaluationRow>& rows,
+                         const std::vector<std::string>& metrics, Syncs syncs = {}) const;
   /// Writes traffic.csv. required_bytes_per_second is sent_bytes divided by the seconds of
   /// training: the rate that a link, or a sum, must reach at this speed. The last column, kind, is
   /// a word: forward, backward or reduce.
@@ -58,6 +71,7 @@ class RunFolder {
   /// there was no such head.
   std::filesystem::path steps() const { return path_ / "steps.csv"; }
   std::filesystem::path probes() const { return path_ / "probes.csv"; }
+  std::filesystem::path evaluations() const { return path_ / "evaluations.csv"; }
   std::filesystem::path traffic() const { return path_ / "traffic.csv"; }
   /// Writes last-actions-<worker>.txt: the last actions of a worker before a failure, with times in
   /// seconds.

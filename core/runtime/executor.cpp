@@ -16,9 +16,11 @@
 #include "core/runtime/cursor.h"
 #include "core/runtime/devices/device_stream.h"
 #include "core/runtime/devices/offloaded.h"
+#include "core/runtime/interludes.h"
 #include "core/runtime/losses_and_metrics.h"
 #include "core/runtime/messages.h"
 #include "core/runtime/observer.h"
+#include "core/runtime/pauses.h"
 #include "core/runtime/trace_recorder.h"
 #include "core/system/foreign_error.h"
 #include "core/tensors/torch.h"
@@ -35,6 +37,8 @@ class Interpreter {
         request_(request),
         passes_(program, request),
         losses_(program, request, passes_),
+        cursors_(program.workers.size()),
+        performed_(program.workers.size(), 0),
         begun_(stages.size()),
         offloaded_(program.workers.size()),
         own_log_(request.log != nullptr ? 0 : static_cast<int>(program.workers.size())),
@@ -45,18 +49,30 @@ class Interpreter {
 
   RunResult run() {
     for (const auto& stage : stages_)
-      if (stage) stage->weights().rewind();
-    switch (request_.execution) {
-      case Execution::Serial: run_serial(); break;
-      case Execution::Threads: run_threads(); break;
-      case Execution::Mpi: run_process(); break;
-    }
+      if (stage && request_.within == nullptr) stage->weights().rewind();
+    if (request_.interludes != nullptr)
+      for (const Pause& pause : pauses_of(program_, request_.interludes->after())) {
+        run_to(pause);
+        request_.interludes->pause(pause.minibatches);
+      }
+    run_to({.performed = std::vector(program_.workers.size(), Pause::kAll)});
+    if (request_.execution == Execution::Mpi) sum_results();
     return {.losses = losses_.means(),
             .metrics = losses_.metrics(),
             .traffic = messages_.traffic().traffic()};
   }
 
  private:
+  /// Performs what comes before the pause and has not been performed; before none, all that is
+  /// left.
+  void run_to(const Pause& pause) {
+    switch (request_.execution) {
+      case Execution::Serial: run_serial(pause); break;
+      case Execution::Threads: run_threads(pause); break;
+      case Execution::Mpi: run_process(pause); break;
+    }
+  }
+
   std::unique_ptr<Transport> make_transport() const {
     switch (request_.execution) {
       case Execution::Serial: return serial_transport(program_);
@@ -66,7 +82,7 @@ class Interpreter {
         return queue_transport(
             program_, devices(), request_.stop,
             std::min<std::chrono::milliseconds>(request_.timeout, std::chrono::seconds(8)));
-      case Execution::Mpi: return request_.team->transport(program_, own_device());
+      case Execution::Mpi: return request_.team->transport(program_, own_device(), request_.within);
     }
     PIPEWRIGHT_CHECK(false, "no such execution");
   }
@@ -88,34 +104,24 @@ class Interpreter {
     return devices;
   }
 
-  void run_serial() {
+  void run_serial(const Pause& pause) {
     at::set_num_threads(request_.threads);
-    std::vector<Cursor> cursors;
+    for (; position_ < std::min(pause.position, program_.actions); ++position_) {
+      const int worker = worker_at(program_, position_);
+      step(worker, cursor(worker).next());
+    }
     for (int worker = 0; worker < static_cast<int>(program_.workers.size()); ++worker)
-      cursors.emplace_back(program_, worker);
-    auto perform_part = [&](Loop::Part part) {
-      for (std::size_t i = part.begin; i < part.end; ++i) {
-        const int worker = program_.order[i].first;
-        step(worker, cursors[as_size(worker)].next());
-      }
-    };
-    const Loop::Part all{0, program_.order.size()};
-    const Loop::Part body = program_.loop ? program_.loop->order : all;
-    perform_part({0, body.begin});
-    for (int round = 0; round < (program_.loop ? program_.loop->rounds : 1); ++round)
-      perform_part(body);
-    perform_part({body.end, all.end});
-    for (int worker = 0; worker < static_cast<int>(program_.workers.size()); ++worker)
-      finish(worker);
+      finish(worker, pause);
   }
 
-  void run_threads() {
+  void run_threads(const Pause& pause) {
     const std::vector<at::Device> on = devices();
     std::vector<std::jthread> threads;
     int worker = 0;
     try {
       for (; worker < static_cast<int>(program_.workers.size()); ++worker)
-        threads.emplace_back([this, worker, &on] { run_worker(worker, on[as_size(worker)]); });
+        threads.emplace_back(
+            [this, worker, &on, &pause] { run_worker(worker, on[as_size(worker)], pause); });
     } catch (const std::exception& error) {  // started workers would wait for it for ever
       fail(std::make_exception_ptr(thread_error(concat("worker ", worker), error)));
     }
@@ -124,16 +130,16 @@ class Interpreter {
     if (failure_) std::rethrow_exception(failure_);
   }
 
-  /// Runs this process's worker, if the program has work for it, then sums the team's results.
-  void run_process() {
+  /// Runs this process's worker, if the program has work for it.
+  void run_process(const Pause& pause) {
     at::set_num_threads(request_.threads);
     Team& team = *request_.team;
     const int worker = team.rank();
     if (worker < static_cast<int>(program_.workers.size())) {
       team.set_activity([this, worker] { return activity(worker); });
       try {
-        perform_all_of(worker);
-        finish(worker, [this] { finish_device(); });
+        perform_until(worker, pause);
+        finish(worker, pause, [&] { finish_device(pause); });
       } catch (...) {
         team.set_activity([last = activity(worker)] { return last; });
         throw;
@@ -141,6 +147,11 @@ class Interpreter {
       // The other processes name this action if the process dies before it begins another.
       team.set_activity([last = activity(worker) + " (done)"] { return last; });
     }
+  }
+
+  /// Sums the results of the team's processes.
+  void sum_results() {
+    Team& team = *request_.team;
     team.sum(losses_.all());
     for (const std::span<double> counts : {messages_.traffic().all(), losses_.metric_sums()})
       if (!counts.empty()) team.sum(counts);  // a single stage has no edges
@@ -156,13 +167,13 @@ class Interpreter {
                   action_name(first, program_.schedule.shape.microbatches), " (not begun)");
   }
 
-  void run_worker(int worker, at::Device device) {
+  void run_worker(int worker, at::Device device, const Pause& pause) {
     at::set_num_threads(request_.threads);
     try {
       WorkerStream stream(request_.own_streams ? worker : 0, device);
-      perform_all_of(worker);
-      finish(worker, [&stream] { stream.finish(); });
-      transport_->worker_finished();
+      perform_until(worker, pause);
+      finish(worker, pause, [&stream] { stream.finish(); });
+      if (is_end(pause)) transport_->worker_finished();
     } catch (...) {
       fail(std::current_exception());
     }
@@ -185,11 +196,13 @@ class Interpreter {
                  machine ? machine->message() : first_line(error), where);
   }
 
-  /// Reads the worker's last losses and waits for its device. A late error of the device is
-  /// reported as the worker's failure.
-  void finish(int worker, const std::function<void()>& wait_for_device = {}) {
+  static bool is_end(const Pause& pause) { return pause.position == Pause::kAll; }
+
+  /// Ends the worker's updates that can end, reads its last losses and waits for its device. A late
+  /// error of the device is reported as the worker's failure.
+  void finish(int worker, const Pause& pause, const std::function<void()>& wait_for_device = {}) {
     try {
-      end_updates_of(worker);
+      end_updates_of(worker, pause);
       losses_.finish(worker);
       if (wait_for_device) wait_for_device();
     } catch (const Error&) {
@@ -200,16 +213,26 @@ class Interpreter {
   }
 
   /// Waits until the device of this process has sent its messages and finished its kernels.
-  void finish_device() {
-    transport_->worker_finished();
+  void finish_device(const Pause& pause) {
+    if (is_end(pause)) transport_->worker_finished();
     const at::Device own = own_device();
     if (own.is_cpu()) return;
     const c10::Event computed = recorded_on(current_stream(own));
     request_.team->wait_for_device([&] { return computed.query(); });
   }
 
-  void perform_all_of(int worker) {
-    for (Cursor cursor(program_, worker); !cursor.done();) step(worker, cursor.next());
+  Cursor& cursor(int worker) {
+    std::optional<Cursor>& made = cursors_[as_size(worker)];
+    if (!made) made.emplace(program_, worker);
+    return *made;
+  }
+
+  /// Performs the worker's actions before the pause.
+  void perform_until(int worker, const Pause& pause) {
+    std::int64_t& performed = performed_[as_size(worker)];
+    for (Cursor& next = cursor(worker);
+         !next.done() && performed < pause.performed[as_size(worker)]; ++performed)
+      step(worker, next.next());
   }
 
   void step(int worker, const Instruction& instruction) {
@@ -266,6 +289,7 @@ class Interpreter {
 
   void forward(const Instruction& instruction, Stage& stage, int worker) {
     const Action& action = instruction.action;
+    if (request_.interludes != nullptr) request_.interludes->before(action, stage);
     const Share share = passes_.share(action);
     Tensors inputs = action.stage == 0
                          ? request_.batches.inputs(action.minibatch, share, stage.device())
@@ -386,17 +410,22 @@ class Interpreter {
     const Instruction begun = *std::exchange(begun_[index], {});
     update(begun, *stages_[index], worker, transport_->sum_of_numbers(begun.action, worker));
   }
-  void end_updates_of(int worker) {
+  /// Ends the worker's updates of mini-batches that all stages have begun to update by the pause.
+  void end_updates_of(int worker, const Pause& pause) {
     const PipelineShape& shape = program_.schedule.shape;
     for (int replica = 0; replica < shape.replicas; ++replica)
-      for (int stage = 0; stage < shape.stages; ++stage)
-        if (shape.worker_of(stage, replica) == worker)
-          end_update(as_size(replica * shape.stages + stage), worker);
+      for (int stage = 0; stage < shape.stages; ++stage) {
+        const std::size_t index = as_size(replica * shape.stages + stage);
+        const bool begun_by_all =
+            begun_[index] && (is_end(pause) || begun_[index]->action.minibatch < pause.updated);
+        if (begun_by_all && shape.worker_of(stage, replica) == worker) end_update(index, worker);
+      }
   }
 
   void update(const Instruction& instruction, Stage& stage, int worker,
               std::optional<double> model_square) {
     const Action& action = instruction.action;
+    if (request_.interludes != nullptr) request_.interludes->before(action, stage);
     if (request_.observer != nullptr) request_.observer->updates(instruction, stage);
     stage.update(instruction.weights.in_place, request_.lr(action.minibatch) * action.scale,
                  prediction(instruction),
@@ -460,6 +489,9 @@ class Interpreter {
   const RunRequest& request_;
   PassSamples passes_;
   LossesAndMetrics losses_;
+  std::vector<std::optional<Cursor>> cursors_;     ///< [worker]
+  std::vector<std::int64_t> performed_;            ///< actions of each worker, but in `serial`
+  std::int64_t position_ = 0;                      ///< actions performed in `serial`
   std::vector<std::optional<Instruction>> begun_;  ///< updates that wait for other stages
   std::vector<OffloadedForwards> offloaded_;       ///< [worker]
   ActionLog own_log_;

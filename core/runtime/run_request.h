@@ -20,7 +20,9 @@
 
 namespace pipewright {
 
+class Interludes;
 class Observer;
+struct Program;
 
 enum class Execution : std::uint8_t { Serial, Threads, Mpi };
 
@@ -63,7 +65,10 @@ struct RunRequest {
   /// Gradient compression of each stage replica, indexed as the stages; null: gradients are summed
   /// uncompressed.
   const std::vector<std::unique_ptr<GradientExchange>>* exchanges = nullptr;
-  Observer* observer = nullptr;  ///< if set, is told of passes, updates and messages
+  Observer* observer = nullptr;      ///< if set, is told of passes, updates and messages
+  Interludes* interludes = nullptr;  ///< if set, what happens in between
+  /// The program whose execution is paused meanwhile; its stages stay as they are. Null: none.
+  const Program* within = nullptr;
 };
 
 struct RunResult {

@@ -7,7 +7,7 @@
 
 namespace pipewright {
 
-std::unique_ptr<Transport> Team::transport(const Program&, at::Device) {
+std::unique_ptr<Transport> Team::transport(const Program&, at::Device, const Program*) {
   return nullptr;
 }
 

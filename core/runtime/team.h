@@ -37,8 +37,9 @@ class Team {
   /// Collective: process 0 gets the bytes of all in order of rank, the others get none.
   virtual std::vector<std::string> gather(std::string bytes) { return {std::move(bytes)}; }
   /// Collective: creates the transport of this process's worker, whose device is `own`; null in a
-  /// team of one.
-  virtual std::unique_ptr<Transport> transport(const Program& program, at::Device own);
+  /// team of one. `within`: a program whose transport is in use meanwhile; null: none.
+  virtual std::unique_ptr<Transport> transport(const Program& program, at::Device own,
+                                               const Program* within);
   /// Polls `done` until a device has finished its work. Throws as the collective functions do.
   virtual void wait_for_device(const std::function<bool()>& done);
   /// Sets the function that names this process's current action ("2F17"). If the process dies, the

@@ -98,13 +98,30 @@ void Stage::add_lent(const at::Tensor& gradient, double scale) {
   gradients_.add(lent_.value(), gradient);
 }
 
+at::Tensor Stage::weights_aside(bool copied) const {
+  return copied ? weights_.latest().clone() : weights_.latest();
+}
+
+std::vector<at::Tensor> Stage::buffers_aside(bool copied) const {
+  std::vector<at::Tensor> buffers = buffers_;
+  if (copied)
+    for (at::Tensor& buffer : buffers) buffer = buffer.clone();
+  return buffers;
+}
+
+void Stage::show(std::optional<Aside> aside) {
+  aside_ = std::move(aside);
+  if (aside_) weights_.install_other(aside_->weights);
+}
+
 void Stage::use(const WeightKey& key, const std::optional<Ahead>& ahead) {
+  if (aside_) return;  // its weights are installed
   if (ahead) make(*ahead);
   weights_.install(key);
 }
 
 void Stage::install(const WeightKey& key, const Pass& pass) {
-  if (!has_noise() || !pass.training) return weights_.install(key);
+  if (!has_noise() || !pass.training) return use(key);
   const at::NoGradGuard no_grad;
   at::mul_out(weights_.scratch(), weights_.version(key), disturbances_->noise()->factors(pass));
   weights_.install_scratch();
@@ -143,7 +160,7 @@ Prediction Stage::add_prediction(const Ahead& ahead) {
 Tensors Stage::run(const OwnedLayer& placed, const Tensors& inputs, Pass pass, bool adds) {
   if (deferred_) pass.deferred = &*deferred_;
   if (pass.training && adds) pass.sums = &gradients_;
-  const std::span<at::Tensor> own(buffers_);
+  const std::span<at::Tensor> own(aside_ ? aside_->buffers : buffers_);
   const bool lags = disturbances_ && !pass.training;
   const std::span<at::Tensor> buffers = lags ? disturbances_->evaluated(own) : own;
   return placed.layer->forward_all(

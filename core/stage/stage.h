@@ -111,6 +111,17 @@ class Stage {
     double lr = 0;
     std::vector<double> rates = {};  ///< Prediction::rates
   };
+  /// The latest weights and the buffers of a moment.
+  struct Aside {
+    at::Tensor weights;
+    std::vector<at::Tensor> buffers;
+  };
+  /// Copies of them, or with `copied` false the tensors themselves.
+  at::Tensor weights_aside(bool copied) const;
+  std::vector<at::Tensor> buffers_aside(bool copied) const;
+  /// While its training is paused, evaluates with these weights and buffers instead of its own,
+  /// until it is called with none. Forwards in flight stay as they are.
+  void show(std::optional<Aside> aside);
   /// Installs the weights that a pass computes with; makes that prediction first, if there is one.
   void use(const WeightKey& key, const std::optional<Ahead>& ahead = {});
   /// Installs that version with the noise of `pass`, which all passes of its micro-batch have.
@@ -220,6 +231,7 @@ class Stage {
   OptimizerState state_;
   StageGradientRules rules_;
   std::optional<Disturbances> disturbances_;
+  std::optional<Aside> aside_;
 };
 
 /// Full names and shapes of the parameters of `layers` and `head`, in order.

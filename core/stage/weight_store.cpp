@@ -81,6 +81,15 @@ void WeightStore::install_scratch() {
   point_to(*scratch_);
 }
 
+void WeightStore::install_other(const at::Tensor& flat) {
+  if (narrow_ && !other_copy_.defined()) other_copy_ = at::zeros_like(versions_.front().copy);
+  const Version other{{}, flat, other_copy_};
+  if (narrow_) write_copy(other);
+  installed_ = nullptr;
+  point_to(other);
+  installed_ = nullptr;  // a version made later may have the address of these weights
+}
+
 void WeightStore::copy(const WeightKey& key) {
   write_copy(versions_[find(key)]);
 }

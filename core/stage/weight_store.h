@@ -51,6 +51,9 @@ class WeightStore {
   at::Tensor& scratch();
   /// Makes the leaves read what scratch() holds now.
   void install_scratch();
+  /// Makes the leaves read weights that are none of the versions, and which must live until the
+  /// next call or install().
+  void install_other(const at::Tensor& flat);
   /// The flat tensor of a version, which must exist.
   const at::Tensor& version(const WeightKey& key) const;
   const at::Tensor& latest() const { return version({latest_, 0, 0}); }
@@ -104,6 +107,7 @@ class WeightStore {
   std::vector<Version> versions_;  ///< few: at most StageVersions::copies
   std::vector<Version> spare_;     ///< memory of freed versions
   std::optional<Version> scratch_;
+  at::Tensor other_copy_;  ///< of the weights that install_other() was given
   std::optional<at::ScalarType> narrow_;
   int earlier_;
   at::Tensor live_, live_copy_;

@@ -40,14 +40,16 @@ Times times_of(const Plan& plan) {
   const double minibatches = static_cast<double>(plan.drains.minibatches);
   const double samples =
       static_cast<double>(e.loader.batch_size) / (e.pipeline.microbatches * e.pipeline.replicas);
-  const std::int64_t evaluations = std::max<std::int64_t>(
-      1, plan.drains.minibatches / (std::int64_t{plan.minibatches} * e.train.evaluate_every));
+  const std::int64_t each = plan.drains.evaluate_every > 0
+                                ? plan.drains.evaluate_every
+                                : std::int64_t{plan.minibatches} * e.train.evaluate_every;
+  const auto evaluations =
+      static_cast<double>(std::max<std::int64_t>(1, plan.drains.minibatches / each));
   Times times;
   times.backwards = minibatches * e.pipeline.microbatches * e.pipeline.replicas;
   times.updates = minibatches * e.pipeline.replicas;
-  times.forwards =
-      times.backwards * (e.pipeline.recompute == Recomputation::Never ? 1 : 2) +
-      static_cast<double>(evaluations) * static_cast<double>(plan.test.size()) / samples;
+  times.forwards = times.backwards * (e.pipeline.recompute == Recomputation::Never ? 1 : 2) +
+                   evaluations * static_cast<double>(plan.test.size()) / samples;
   return times;
 }
 

@@ -32,6 +32,27 @@ bool DrainPoints::checkpoint_at(std::int64_t position) const {
          position % checkpoint_every == 0;
 }
 
+bool DrainPoints::evaluates_at(std::int64_t position) const {
+  return evaluate_every > 0 && position > 0 &&
+         (position % evaluate_every == 0 || position == minibatches);
+}
+
+std::vector<int> DrainPoints::evaluations(std::int64_t first, std::int64_t end) const {
+  std::vector<int> all;
+  if (evaluate_every == 0) return all;
+  for (std::int64_t at = next_multiple(evaluate_every, first); at < end; at += evaluate_every)
+    all.push_back(static_cast<int>(at - first));
+  return all;
+}
+
+bool DrainPoints::evaluates_within() const {
+  for (std::int64_t first = 0, end = 0; first < minibatches; first = end) {
+    end = next(first);
+    if (!evaluations(first, end).empty()) return true;
+  }
+  return false;
+}
+
 std::int64_t DrainPoints::longest() const {
   return minibatches == 0
              ? per_epoch
@@ -56,7 +77,8 @@ DrainPoints drain_points(const TrainOptions& train, int minibatches_per_epoch) {
       .minibatches = train.length(per_epoch),
       .per_epoch = per_epoch,
       .each_epoch = train.drain_each_epoch,
-      .checkpoint_every = train.checkpoint_every * (train.checkpoint_unit_epoch ? per_epoch : 1)};
+      .checkpoint_every = train.checkpoint_every * (train.checkpoint_unit_epoch ? per_epoch : 1),
+      .evaluate_every = train.evaluate_within * (train.evaluate_unit_epoch ? per_epoch : 1)};
 }
 
 }  // namespace pipewright

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/experiment/experiment.h"
 
@@ -18,6 +19,8 @@ struct DrainPoints {
   std::int64_t per_epoch = 1;         ///< mini-batches of an epoch
   bool each_epoch = true;             ///< drain: epoch
   std::int64_t checkpoint_every = 0;  ///< mini-batches; 0 = never
+  /// Mini-batches between evaluations that drain nothing; 0: the rows of epochs have all there are.
+  std::int64_t evaluate_every = 0;
 
   /// Epochs of the training, the last of which may end early.
   int epochs() const { return static_cast<int>((minibatches + per_epoch - 1) / per_epoch); }
@@ -29,6 +32,12 @@ struct DrainPoints {
   /// weights are saved.
   bool checkpoint_at(std::int64_t position) const;
   bool has_checkpoints() const { return checkpoint_every > 0 && checkpoint_every < minibatches; }
+  /// Whether there is such an evaluation at `position`; there is one at the end.
+  bool evaluates_at(std::int64_t position) const;
+  /// The evaluations between the drain points `first` and `end`, in mini-batches since the first.
+  std::vector<int> evaluations(std::int64_t first, std::int64_t end) const;
+  /// Whether there are any between two drain points.
+  bool evaluates_within() const;
   /// Length of the longest segment, which the first one has.
   std::int64_t longest() const;
   /// A position in words, counted from 1: "epoch 3" or "mini-batch 5 of epoch 4".

@@ -11,6 +11,7 @@
 #include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/schedule/lent_weights.h"
+#include "core/stage/stage.h"
 #include "core/stage/weight_store.h"
 #include "core/system/host_name.h"
 #include "core/system/machine_limits.h"
@@ -25,6 +26,7 @@ constexpr const char* kWhatFor = "parameters, gradients and optimizer state";
 struct HeldMemory {
   double bytes = 0;          ///< of the stages, and what probes need besides
   double probes = 0;         ///< of it, of the probes
+  double aside = 0;          ///< of it, weights that stages set aside for evaluations
   double on_devices = 0;     ///< bytes on other devices
   int largest = -1;          ///< stage that needs most
   double largest_bytes = 0;  ///< bytes of one replica of that stage
@@ -42,6 +44,20 @@ void add_probes(const Plan& plan, const Team& team, double drained, HeldMemory& 
   const double measuring = measures ? drained + need.measuring : 0;
   held.probes = kept + std::max(0.0, measuring - held.bytes);
   held.bytes += held.probes;
+}
+
+/// Adds a copy of the weights of replica 0, where the training evaluates before it is drained.
+void add_aside(const Plan& plan, const Team& team, HeldMemory& held) {
+  if (!plan.drains.evaluates_within()) return;
+  const auto layers = plan.experiment->stage_layers();
+  for (std::size_t stage = 0; stage < layers.size(); ++stage) {
+    const int worker = plan.training.schedule.shape.worker_of(static_cast<int>(stage), 0);
+    if (!team.holds(worker) || !plan.devices[as_size(worker)].is_cpu()) continue;
+    for (const auto& [name, shape] : state_shapes(layers[stage]))
+      held.aside += static_cast<double>(c10::multiply_integers(shape)) *
+                    static_cast<double>(c10::elementSize(plan.experiment->train.precision.weights));
+  }
+  held.bytes += held.aside;
 }
 
 HeldMemory held_by(const Plan& plan, const Team& team) {
@@ -64,6 +80,7 @@ HeldMemory held_by(const Plan& plan, const Team& team) {
     }
   }
   add_probes(plan, team, drained, held);
+  add_aside(plan, team, held);
   return held;
 }
 
@@ -75,9 +92,10 @@ HeldMemory held_by(const Plan& plan, const Team& team) {
         kind, concat("its ", kWhatFor, " need ", bytes_text(held.largest_bytes), "; ", limit.text),
         stage);
   throw Error(kind, concat("the stages' ", kWhatFor,
-                           held.probes > 0 ? " and the probes' copies of weights" : "", " need ",
-                           bytes_text(held.bytes), " together, the most ", stage, " with ",
-                           bytes_text(held.largest_bytes), "; ", limit.text));
+                           held.probes > 0 ? " and the probes' copies of weights" : "",
+                           held.aside > 0 ? " and the weights set aside for evaluations" : "",
+                           " need ", bytes_text(held.bytes), " together, the most ", stage,
+                           " with ", bytes_text(held.largest_bytes), "; ", limit.text));
 }
 
 /// A process's message to process 0, which adds up the processes of each host.
@@ -103,6 +121,7 @@ void check_hosts(const std::vector<std::string>& notes, const Team& team) {
     HeldMemory& all = at->second.held;
     all.bytes += note.held.bytes;
     all.probes += note.held.probes;
+    all.aside += note.held.aside;
     if (note.held.largest_bytes > all.largest_bytes) {
       all.largest = note.held.largest;
       all.largest_bytes = note.held.largest_bytes;
@@ -127,10 +146,12 @@ StageNeed stage_need(const Plan& plan, int stage) {
 std::string memory_text(const Plan& plan) {
   const HeldMemory held = held_by(plan, Team());
   const MemoryLimit limit = memory_limit();
-  std::string text =
-      concat(bytes_text(held.bytes - held.probes + held.on_devices), " for ", kWhatFor);
+  std::string text = concat(bytes_text(held.bytes - held.probes - held.aside + held.on_devices),
+                            " for ", kWhatFor);
   if (held.probes > 0)
     text += concat(", and ", bytes_text(held.probes), " for the probes' copies of weights");
+  if (held.aside > 0)
+    text += concat(", and ", bytes_text(held.aside), " for weights set aside for evaluations");
   if (held.on_devices > 0)
     text +=
         concat(", ", bytes_text(held.on_devices), " of it on devices, whose memory is not seen");

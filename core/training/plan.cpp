@@ -15,6 +15,7 @@
 #include "core/schedule/schedule_size.h"
 #include "core/system/machine_limits.h"
 #include "core/training/data_fit.h"
+#include "core/training/evaluations_within.h"
 
 namespace pipewright {
 namespace {
@@ -193,7 +194,18 @@ Plan make_plan(const Experiment& experiment, std::shared_ptr<const Dataset> data
         shape.minibatches = minibatches;
         return evaluation_schedule(shape);
       }));
+  check_evaluations(plan);
   return plan;
+}
+
+std::int64_t Plan::samples_in(std::int64_t count) const {
+  const EpochOrder order{train, experiment->loader.batch_size, experiment->loader.drop_last};
+  const auto of = [&](std::int64_t some) {
+    std::int64_t samples = 0;
+    for (int m = 0; m < static_cast<int>(some); ++m) samples += order.size_of(m);
+    return samples;
+  };
+  return count / minibatches * of(minibatches) + of(count % minibatches);
 }
 
 std::vector<std::string> Plan::remarks() const {

@@ -32,6 +32,9 @@ struct Plan {
     return experiment->learning_rate(step, minibatches, drains.minibatches);
   }
 
+  /// Samples of the first so many mini-batches of the training.
+  std::int64_t samples_in(std::int64_t count) const;
+
   /// Remarks for the user on how it is trained: where it drains, and what disturbs it.
   std::vector<std::string> remarks() const;
 

@@ -9,6 +9,27 @@
 #include "core/system/terminal.h"
 
 namespace pipewright {
+namespace {
+
+std::string shown(double value, int digits) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+/// What a row says of test samples.
+template <class Row>
+std::string measured(const Row& row, const std::vector<std::string>& metrics) {
+  std::string text;
+  if (!std::isnan(row.test_loss)) text += concat("  test loss ", shown(row.test_loss, 4));
+  if (!std::isnan(row.test_accuracy))
+    text += concat("  test accuracy ", shown(100 * row.test_accuracy, 2), " %");
+  else if (!metrics.empty() && !std::isnan(row.metrics.front()))
+    text += concat("  test ", metrics.front(), " ", shown(row.metrics.front(), 4));
+  return text;
+}
+
+}  // namespace
 
 std::string progress_text(std::int64_t done, std::int64_t first, std::int64_t total,
                           double seconds) {
@@ -55,20 +76,14 @@ void Progress::draw() {
 }
 
 void Progress::epoch(const EpochRow& row, int epochs, const std::vector<std::string>& metrics) {
-  auto shown = [](double value, int digits) {
-    char text[40];
-    std::snprintf(text, sizeof text, "%.*f", digits, value);
-    return std::string(text);
-  };
-  std::string text =
-      concat("epoch ", row.epoch + 1, "/", epochs, "  loss ", shown(row.train_loss, 4));
-  if (!std::isnan(row.test_loss)) text += concat("  test loss ", shown(row.test_loss, 4));
-  if (!std::isnan(row.test_accuracy))
-    text += concat("  test accuracy ", shown(100 * row.test_accuracy, 2), " %");
-  else if (!metrics.empty() && !std::isnan(row.metrics.front()))
-    text += concat("  test ", metrics.front(), " ", shown(row.metrics.front(), 4));
-  line(concat(text, "  ", duration_text(row.seconds), " (", std::lround(row.samples_per_second),
-              " samples/s)"));
+  line(concat("epoch ", row.epoch + 1, "/", epochs, "  loss ", shown(row.train_loss, 4),
+              measured(row, metrics), "  ", duration_text(row.seconds), " (",
+              std::lround(row.samples_per_second), " samples/s)"));
+}
+
+void Progress::evaluation(const EvaluationRow& row, std::int64_t minibatches,
+                          const std::vector<std::string>& metrics) {
+  line(concat("mini-batch ", row.minibatches, "/", minibatches, measured(row, metrics)));
 }
 
 void Progress::line(const std::string& text) {

@@ -28,6 +28,9 @@ class Progress {
   /// Prints a line about a finished epoch. Where accuracy means nothing, it has the first of the
   /// other metrics, whose names are given.
   void epoch(const EpochRow& row, int epochs, const std::vector<std::string>& metrics);
+  /// Prints a line about an evaluation within the training of so many mini-batches.
+  void evaluation(const EvaluationRow& row, std::int64_t minibatches,
+                  const std::vector<std::string>& metrics);
   void line(const std::string& text);
 
  private:

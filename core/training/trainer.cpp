@@ -41,6 +41,7 @@ Trainer::Trainer(const Plan& plan, Team& team, const RunFolder* folder, Progress
       exchanges_(plan.exchanges(team)),
       replicas_(held_replicas(plan, stages_, edges_, exchanges_)),
       measurements_(plan, team, stages_),
+      within_(plan, stages_, [this](std::int64_t done) { add_evaluation(done, last_); }),
       programs_(plan),
       last_(&plan.training) {}
 
@@ -174,6 +175,7 @@ RunResult Trainer::run(const Program& program, std::int64_t first) {
   segment.trace = e.output.trace ? &trace_ : nullptr;
   segment.exchanges = exchanges_.empty() ? nullptr : &exchanges_;
   segment.observer = measurements_.begin(first);
+  segment.interludes = within_.begin(first, first + program.minibatches());
   return execute(program, stages_, segment);
 }
 
@@ -181,9 +183,9 @@ RunResult Trainer::run(const Program& program, std::int64_t first) {
 void Trainer::train_to(std::int64_t end) {
   const std::int64_t first = done();
   last_ = &programs_.segment(first, static_cast<int>(end - first));
-  const auto begin = std::chrono::steady_clock::now();
+  begun_ = std::chrono::steady_clock::now();
   const RunResult result = run(*last_, first);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begun_;
   seconds_ += seconds.count();
   add(state_.traffic, result.traffic);
   keep_losses(result.losses, first);
@@ -191,7 +193,11 @@ void Trainer::train_to(std::int64_t end) {
     state_.open_losses.push_back(losses[0]);
     state_.open_seconds += seconds.count() / static_cast<double>(end - first);
     ++state_.minibatches;
-    if (done() == end) check_weights();
+    if (done() == end) {
+      check_weights();
+      begun_ = std::chrono::steady_clock::now();
+      if (plan_.drains.evaluates_at(end)) add_evaluation(end, nullptr);
+    }
     if (done() % plan_.minibatches == 0 || done() == plan_.drains.minibatches) finish_epoch();
   }
   check_replicas(plan_, team_, stages_, done());
@@ -203,6 +209,40 @@ void Trainer::keep_losses(const std::vector<std::vector<double>>& losses, std::i
   if (steps_) steps_->append(step_rows(losses, first, plan_.minibatches));
   if (events_) events_->losses(losses, first, plan_.auxiliary, tells_losses());
   if (collected_ != nullptr) collected_->insert(collected_->end(), losses.begin(), losses.end());
+}
+
+/// Evaluates the weights after so many mini-batches, which the stages show. `within`: the program
+/// that is paused meanwhile; null: none.
+void Trainer::add_evaluation(std::int64_t minibatches, const Program* within) {
+  const auto begin = std::chrono::steady_clock::now();
+  EpochRow found{.epoch = static_cast<int>((minibatches - 1) / plan_.minibatches)};
+  evaluate(
+      plan_, stages_,
+      [&](Batches& batches) {
+        RunRequest evaluation = request(batches);
+        evaluation.within = within;
+        return evaluation;
+      },
+      found);
+  const double samples = static_cast<double>(plan_.samples_in(minibatches));
+  double seconds = state_.open_seconds + std::chrono::duration<double>(begin - begun_).count();
+  for (const EpochRow& epoch : state_.epochs) seconds += epoch.seconds;
+  state_.evaluations.push_back(
+      {.minibatches = minibatches,
+       .samples = samples,
+       .tokens = plan_.dataset->vocabulary() > 0
+                     ? samples * static_cast<double>(plan_.dataset->sample_shape()[0])
+                     : kNoNumber,
+       .seconds = seconds,
+       .test_loss = found.test_loss,
+       .test_accuracy = found.test_accuracy,
+       .metrics = found.metrics});
+  if (progress_ != nullptr)
+    progress_->evaluation(state_.evaluations.back(), plan_.drains.minibatches, own_metrics());
+  if (folder_ != nullptr && team_.first())
+    folder_->write_evaluations(state_.evaluations, own_metrics(),
+                               {.content = false, .name = false});
+  begun_ += std::chrono::steady_clock::now() - begin;
 }
 
 /// Adds the row of the epoch that has just been finished.
@@ -221,9 +261,15 @@ void Trainer::finish_epoch() {
     samples += order.size_of(m);
   state_.open_losses.clear();
   row.samples_per_second = static_cast<double>(samples) / row.seconds;
+  const bool within = plan_.drains.evaluate_every > 0;
   const bool due = e.train.drain_each_epoch && (row.epoch + 1) % e.train.evaluate_every == 0;
   row.metrics.assign(e.metrics.size() - 1, kNoNumber);
-  if (due || done() == plan_.drains.minibatches)
+  const auto known = std::ranges::find(state_.evaluations, done(), &EvaluationRow::minibatches);
+  if (known != state_.evaluations.end()) {
+    row.test_loss = known->test_loss;
+    row.test_accuracy = known->test_accuracy;
+    row.metrics = known->metrics;
+  } else if (!within && (due || done() == plan_.drains.minibatches))
     evaluate(
         plan_, stages_, [this](Batches& batches) { return request(batches); }, row);
   state_.epochs.push_back(row);
@@ -269,6 +315,8 @@ std::vector<std::string> Trainer::own_metrics() const {
 void Trainer::write_tables(Syncs syncs) const {
   if (!team_.first()) return;
   folder_->write_epochs(state_.epochs, own_metrics(), syncs);
+  if (!state_.evaluations.empty())
+    folder_->write_evaluations(state_.evaluations, own_metrics(), syncs);
   if (steps_) steps_->copy_to(folder_->steps(), syncs);
   if (const auto& rows = measurements_.rows()) rows->copy_to(folder_->probes(), syncs);
   if (!state_.traffic.empty()) write_traffic(syncs);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "core/runtime/action_log.h"
 #include "core/runtime/team.h"
 #include "core/tensor_files/safetensors.h"
+#include "core/training/evaluations_within.h"
 #include "core/training/held_replica.h"
 #include "core/training/measurements.h"
 #include "core/training/plan.h"
@@ -48,6 +50,7 @@ class Trainer {
   const std::vector<std::vector<Span>>& trace() const { return trace_; }
   const ProvedSchedule& traced() const { return *last_; }
   const std::vector<EpochRow>& epochs() const { return state_.epochs; }
+  const std::vector<EvaluationRow>& evaluations() const { return state_.evaluations; }
   /// Names of EpochRow::metrics.
   std::vector<std::string> own_metrics() const;
   const std::vector<std::unique_ptr<Stage>>& stages() const { return stages_; }
@@ -58,6 +61,7 @@ class Trainer {
   RunResult run(const Program& program, std::int64_t first);
   void begin_logs();
   void keep_losses(const std::vector<std::vector<double>>& losses, std::int64_t first);
+  void add_evaluation(std::int64_t minibatches, const Program* within);
   void finish_epoch();
   void check_weights() const;
   void save();
@@ -80,6 +84,7 @@ class Trainer {
   std::vector<std::unique_ptr<GradientExchange>> exchanges_;  ///< empty without compression
   std::vector<HeldReplica> replicas_;                         ///< views of these three
   Measurements measurements_;
+  EvaluationsWithin within_;
   Programs programs_;
   TrainingState state_;
   std::optional<RowLog> steps_;           ///< in process 0, with output.steps
@@ -87,7 +92,8 @@ class Trainer {
   std::vector<std::vector<double>>* collected_ = nullptr;
   const Program* last_;
   std::vector<std::vector<Span>> trace_;
-  double seconds_ = 0;  ///< trained in this session
+  double seconds_ = 0;                           ///< trained in this session
+  std::chrono::steady_clock::time_point begun_;  ///< of the segment, later by each evaluation in it
 };
 
 }  // namespace pipewright

@@ -8,7 +8,7 @@
 namespace pipewright {
 namespace {
 
-constexpr std::int64_t kEpochColumns = 6, kTrafficColumns = 7;
+constexpr std::int64_t kEpochColumns = 6, kTrafficColumns = 7, kEvaluationColumns = 6;
 
 at::Tensor table(const std::vector<double>& values, std::int64_t rows) {
   const std::int64_t columns = rows > 0 ? static_cast<std::int64_t>(values.size()) / rows : 0;
@@ -39,11 +39,38 @@ std::vector<EdgeTraffic> read_traffic(const TensorFile& file, const std::filesys
   return traffic;
 }
 
+/// The evaluations, which checkpoints of earlier programs do not have.
+std::vector<EvaluationRow> read_evaluations(const TensorFile& file, std::size_t metrics,
+                                            const std::filesystem::path& path) {
+  const at::Tensor* const found = file.find("evaluations");
+  const std::int64_t rows = found != nullptr && found->dim() == 2 ? found->size(0) : 0;
+  std::vector<EvaluationRow> evaluations;
+  if (rows == 0) return evaluations;
+  const auto columns = kEvaluationColumns + static_cast<std::int64_t>(metrics);
+  const at::Tensor table = table_in(file, "evaluations", rows, columns, path);
+  const double* v = table.const_data_ptr<double>();
+  for (std::int64_t row = 0; row < rows; ++row, v += columns)
+    evaluations.push_back({static_cast<std::int64_t>(v[0]),
+                           v[1],
+                           v[2],
+                           v[3],
+                           v[4],
+                           v[5],
+                           {v + kEvaluationColumns, v + columns}});
+  return evaluations;
+}
+
 }  // namespace
 
 void write_training_state(const std::filesystem::path& path, const TrainingState& state,
                           Syncs syncs) {
-  std::vector<double> epochs, traffic;
+  std::vector<double> epochs, evaluations, traffic;
+  for (const EvaluationRow& row : state.evaluations) {
+    evaluations.insert(evaluations.end(),
+                       {static_cast<double>(row.minibatches), row.samples, row.tokens, row.seconds,
+                        row.test_loss, row.test_accuracy});
+    evaluations.insert(evaluations.end(), row.metrics.begin(), row.metrics.end());
+  }
   for (const EdgeTraffic& t : state.traffic)
     traffic.insert(traffic.end(),
                    {static_cast<double>(t.from), static_cast<double>(t.to), t.messages,
@@ -56,6 +83,7 @@ void write_training_state(const std::filesystem::path& path, const TrainingState
   write_safetensors(
       path,
       {.tensors = {{"epochs", table(epochs, std::ssize(state.epochs))},
+                   {"evaluations", table(evaluations, std::ssize(state.evaluations))},
                    {"open_losses", table(state.open_losses, std::ssize(state.open_losses))},
                    {"traffic", table(traffic, std::ssize(state.traffic))},
                    {"open_seconds", table({state.open_seconds}, 1)}}},
@@ -78,6 +106,7 @@ TrainingState read_training_state(const std::filesystem::path& path, std::int64_
         {epoch, v[0], v[1], v[2], v[3], v[4], v[5], {v + kEpochColumns, v + columns}});
   const double* const loss = losses.const_data_ptr<double>();
   state.open_losses.assign(loss, loss + open);
+  state.evaluations = read_evaluations(file, metrics, path);
   state.traffic = read_traffic(file, path);
   return state;
 }

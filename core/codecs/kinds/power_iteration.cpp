@@ -115,6 +115,7 @@ class PowerIteration final : public Codec {
                                   "Number of rounds of power iteration for each micro-batch.",
                                   {1, 100})} {}
   std::unique_ptr<Coder> coder() const override { return std::make_unique<PowerCoder>(settings_); }
+  bool evaluates_by_state() const override { return true; }
   std::optional<std::int64_t> payload_bytes(at::IntArrayRef sizes) const override {
     return LowRank::of_samples(sizes, settings_.rank).bytes();
   }

@@ -37,10 +37,26 @@ TEST(DrainPoints, AreTheEpochsEnds) {
 }
 
 TEST(DrainPoints, EndWithTheLastStepWhereTheLengthIsGivenInSteps) {
-  EXPECT_EQ(points("{train.steps: 14}"), (Points{-6, -12, 14}));
-  EXPECT_EQ(points("{train.steps: 4}"), (Points{4}));
-  EXPECT_EQ(points("{train.steps: 12}"), points("{train.epochs: 2}"));
-  EXPECT_EQ(points("{train.steps: 14, train.drain: never}"), (Points{14}));
+  EXPECT_EQ(points("{train.epochs: 0, train.steps: 14}"), (Points{-6, -12, 14}));
+  EXPECT_EQ(points("{train.epochs: 0, train.steps: 4}"), (Points{4}));
+  EXPECT_EQ(points("{train.epochs: 0, train.steps: 12}"), points("{train.epochs: 2}"));
+  EXPECT_EQ(points("{train.epochs: 0, train.steps: 14, train.drain: never}"), (Points{14}));
+}
+
+TEST(DrainPoints, HaveEvaluationsBetweenThemThatDrainNothing) {
+  Laboratory laboratory(
+      "{train.epochs: 0, train.steps: 14, train.evaluate: {every: 4, unit: minibatch}}");
+  const DrainPoints drains = laboratory.plan().drains;
+  EXPECT_EQ(drains.evaluations(0, 6), (std::vector{4}));
+  EXPECT_EQ(drains.evaluations(6, 12), (std::vector{2})) << "12 is a drain point itself";
+  EXPECT_EQ(drains.evaluations(12, 14), (std::vector<int>()));
+  EXPECT_TRUE(drains.evaluates_at(12) && drains.evaluates_at(14) && !drains.evaluates_at(6));
+  EXPECT_TRUE(drains.evaluates_within());
+  EXPECT_FALSE(
+      Laboratory("{train.evaluate: {every: 1, unit: epoch}}").plan().drains.evaluates_within());
+  EXPECT_EQ(
+      points("{train.epochs: 0, train.steps: 14, train.evaluate: {every: 4, unit: minibatch}}"),
+      points("{train.epochs: 0, train.steps: 14}"));
 }
 
 TEST(DrainPoints, AreTheCheckpointsToo) {

@@ -33,6 +33,7 @@ ChartLine line_of(const Curve& curve, const std::string& metric) {
     points[i].broken = curve.is_hole(points[i - 1].x, points[i].x);
   line.points = thinned(points);
   for (const Diverged& each : curve.diverged) line.crosses.push_back(each.x);
+  line.lost = curve.lost;
   line.runs = curve.runs_text();
   line.series = curve.series.empty() ? line.name : curve.series;
   return line;
@@ -61,7 +62,7 @@ std::map<double, std::vector<std::string>> numbers_of(const Chart& chart) {
           point.name.empty() ? number_of(point) : concat(point.name, ": ", number_of(point)),
           kLongestName);
     }
-    for (const double x : chart.lines[i].crosses) cell(x) += " diverged";
+    for (const double x : chart.lines[i].crosses) cell(x) += " " + chart.lines[i].lost;
   }
   return rows;
 }
@@ -125,13 +126,14 @@ Chart chart_of(const Picture& picture) {
               .log_y = picture.log_y,
               .bars = picture.x.keyed,
               .x_names = picture.x.names};
-  bool intervals = false, diverged = false;
+  bool intervals = false;
+  std::string lost;
   std::size_t looks = 0;
   for (const Curve& curve : picture.curves) {
     ChartLine line = line_of(curve, picture.metric);
     looks = std::max(looks, line.look + 1);
     for (const ChartPoint& point : line.points) intervals = intervals || point.reach > 0;
-    diverged = diverged || !line.crosses.empty();
+    if (!line.crosses.empty()) lost = line.lost;
     chart.lines.push_back(std::move(line));
     if (curve.published.empty()) continue;
     chart.lines.push_back({.name = chart.lines.back().name + ", published",
@@ -156,7 +158,7 @@ Chart chart_of(const Picture& picture) {
                         picture.interval == PlotInterval::Deviation
                             ? "sample standard deviation over runs."
                             : "95 % confidence interval of the mean.");
-  if (diverged) add_note(chart, "× at the lower edge: runs diverged.");
+  if (!lost.empty()) add_note(chart, concat("× at the lower edge: runs ", lost, "."));
   return chart;
 }
 

@@ -25,9 +25,10 @@ struct ChartLine {
   Kind kind = Kind::Measured;
   std::size_t look = 0;  ///< which colour, dashes and marker
   std::vector<ChartPoint> points;
-  std::vector<double> crosses;  ///< x of runs that diverged
-  std::string runs;             ///< how many it has: "3 runs, 1 diverged"; "" of one
-  std::string series;           ///< what is drawn, by which SeriesLooks knows it; "": no series
+  std::vector<double> crosses;    ///< x of runs that diverged
+  std::string lost = "diverged";  ///< what these did
+  std::string runs;               ///< how many it has: "3 runs, 1 diverged"; "" of one
+  std::string series;             ///< what is drawn, by which SeriesLooks knows it; "": no series
 };
 
 struct Chart {

@@ -109,6 +109,7 @@ std::vector<Chart> charts_against(const TableSpec& spec, const Table& table,
     PlotSpec plot;
     plot.x = {key, {}};
     plot.metric = spec.metric;
+    plot.loss = spec.loss;
     plot.epoch = spec.epoch;
     plot.log_x = wide_range(numbers_of_key(key, runs));
     for (const std::string& row : table.row_keys)

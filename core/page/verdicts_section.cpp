@@ -33,7 +33,7 @@ std::string tests_table(const Verdict& verdict) {
     any = true;
     table.row(
         {html_text(test.of, 120), html_text(test.minus, 120), html_text(test.metric, 120),
-         number_or_dash(test.effect),
+         concat(test.ratio ? "× " : "", number_or_dash(test.effect)),
          concat(number_or_dash(test.interval.low), " to ", number_or_dash(test.interval.high)),
          number_or_dash(test.p), number_or_dash(test.p_adjusted),
          concat(test.runs_of, " and ", test.runs_minus)});

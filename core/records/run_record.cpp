@@ -199,6 +199,8 @@ std::optional<double> metric_of(const RunRecord& run, const std::string& metric,
                                 const std::string& epoch) {
   for (const auto& [name, value] : run.modelled)
     if (name == metric) return value;
+  for (const auto& [name, value] : run.times_to)
+    if (name == metric) return value;
   const auto column = std::ranges::find(run.columns, metric);
   if (!run.done() || column == run.columns.end()) return std::nullopt;
   const auto index = static_cast<std::size_t>(column - run.columns.begin());
@@ -220,8 +222,9 @@ Better better_values(const std::string& metric) {
   constexpr std::array kNotJudged{"lr", "epoch", "modelled_parameters", "modelled_link_mib_per_s"};
   if (metric.starts_with("probe.") || std::ranges::count(kNotJudged, metric) > 0)
     return Better::NotJudged;
-  constexpr std::array kSmaller{"loss", "mae",    "perplexity", "error", "seconds",   "hours",
-                                "gib",  "bubble", "ratio",      "mib",   "mib_per_s", "share"};
+  constexpr std::array kSmaller{"loss",      "mae",   "perplexity", "error", "seconds",
+                                "hours",     "gib",   "bubble",     "ratio", "mib",
+                                "mib_per_s", "share", "_to"};
   return std::ranges::any_of(kSmaller, [&](const char* end) { return metric.ends_with(end); })
              ? Better::Smaller
              : Better::Larger;

@@ -54,6 +54,8 @@ struct RunRecord : RunOutcome {
   /// add_modelled()).
   std::vector<std::pair<std::string, double>> modelled;
   double modelled_epoch_hours = 0;  ///< 0: unknown
+  /// Of a run that is done: steps_to and its kin (core/tables/time_to.h); infinite: not reached.
+  std::vector<std::pair<std::string, double>> times_to;
 };
 
 /// The names of the columns that may come from traffic.csv.

@@ -21,12 +21,13 @@ struct NamedCell {
 };
 
 /// The cells with numbers, the best first, and those in which runs failed last: the mean of the
-/// runs that survived is none of all runs.
+/// runs that survived is none of all runs. Where runs have not reached a loss, there is none.
 std::vector<NamedCell> ranking(const Table& table) {
   std::vector<NamedCell> cells;
   for (std::size_t r = 0; r < table.cells.size(); ++r)
     for (std::size_t c = 0; c < table.cells[r].size(); ++c)
-      if (const TableCell& cell = table.cells[r][c]; !cell.values.empty())
+      if (const TableCell& cell = table.cells[r][c];
+          !cell.values.empty() && cell.not_reached() == 0)
         cells.push_back({&cell, cell_name(table, r, c)});
   const bool smaller = better_values(table.metric) == Better::Smaller;
   std::ranges::stable_sort(cells, [&](const NamedCell& a, const NamedCell& b) {

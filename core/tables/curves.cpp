@@ -17,6 +17,7 @@
 #include "core/tables/published.h"
 #include "core/tables/run_keys.h"
 #include "core/tables/table.h"
+#include "core/tables/time_to.h"
 
 namespace pipewright {
 namespace {
@@ -86,8 +87,12 @@ std::vector<Collected> collected(const Line& line, const PlotSpec& spec, const A
       for (const std::string& part : {line.name, sample.stage})
         if (!part.empty()) parts.push_back(part);
       Collected& here = named(all, &Collected::name, join(parts, ", "));
-      here.values[sample.x].push_back(scale * sample.value);
       here.runs.insert(run);
+      if (std::isinf(sample.value)) {  // "not reached" of steps_to and its kin
+        ++here.diverged[sample.x];
+        continue;
+      }
+      here.values[sample.x].push_back(scale * sample.value);
     }
     if (!run->diverged() || spec.line_per_stage() || spec.x.name == "stage") continue;
     Collected& here = named(all, &Collected::name, line.name);
@@ -95,6 +100,9 @@ std::vector<Collected> collected(const Line& line, const PlotSpec& spec, const A
     here.runs.insert(run);
   }
   for (Collected& each : all) {
+    // Those that got there must not pass for all of them.
+    if (is_time_to(spec.metric.name))
+      for (const auto& [x, runs] : each.diverged) each.values.erase(x);
     if (!some_ended) keep_common(each);
     each.unfinished = unfinished;
   }
@@ -207,6 +215,7 @@ void add_curves(Picture& picture, const Lines& group, const PlotSpec& spec,
       if (numbers && !in_hours) curve.published = published_points(line, *spec.published, *numbers);
       curve.keyed = picture.x.keyed;
       curve.series = curve.name;
+      if (is_time_to(spec.metric.name)) curve.lost = "did not reach the loss";
       picture.curves.push_back(std::move(curve));
     }
   }
@@ -260,18 +269,18 @@ std::vector<TableKey> run_keys_of(const PlotSpec& spec) {
 }  // namespace
 
 std::string Curve::runs_text() const {
-  int fewest = runs, most = 0, lost = 0;
+  int fewest = runs, most = 0, gone = 0;
   for (const LinePoint& point : points) {
     fewest = std::min(fewest, point.runs);
     most = std::max(most, point.runs);
   }
-  for (const Diverged& each : diverged) lost += each.runs;
+  for (const Diverged& each : diverged) gone += each.runs;
   const int all = std::max(runs, most);
   std::vector<std::string> parts;
   if (keyed && most > 1)
     parts.push_back(concat(fewest < most ? "up to " : "", most, " runs per point"));
   if (!keyed && all > 1) parts.push_back(concat(all, " runs"));
-  if (lost > 0) parts.push_back(concat(lost, keyed ? concat(" of ", all) : "", " diverged"));
+  if (gone > 0) parts.push_back(concat(gone, keyed ? concat(" of ", all) : "", " ", lost));
   std::vector<std::string> states;
   for (const auto& [state, count] : unfinished) states.push_back(concat(count, " ", state));
   const std::string counts = join(parts, ", ");
@@ -338,11 +347,12 @@ OverCurve over_curve(const PlotOver& over, const RunRecord& run, Problems& probl
 
 std::vector<Picture> make_pictures(const PlotSpec& given, const std::vector<RunRecord>& records) {
   const PlotSpec spec = laid_out(given, records);
-  const std::vector<RunRecord> with_probes = probe_columns_added(records, {spec.metric.name});
-  const std::vector<RunRecord>& runs = with_probes.empty() ? records : with_probes;
+  const std::vector<RunRecord> derived = derived_added(records, {spec.metric.name}, spec.loss);
+  const std::vector<RunRecord>& runs = derived.empty() ? records : derived;
   Problems problems;
   check_plot_keys(given, runs, problems);
   check_metric(spec.metric, spec.metric_option, runs, problems);
+  if (spec.over_evaluations()) check_evaluated(spec.x, "plot.x", runs, problems);
   const std::optional<PublishedNumbers> numbers = published_of(spec, problems);
   const Axis axis = axis_of(spec, runs, problems);
   problems.throw_if_any();

@@ -42,6 +42,7 @@ struct Curve {
   /// How many runs are neither done nor diverged, by their state: they are left out or, where the
   /// line has no others, they are what is drawn.
   std::map<std::string, int> unfinished;
+  std::string lost = "diverged";  ///< what the runs without a point did
 
   /// How many runs it has: "3 runs, 1 diverged" or, where x is a key, "3 runs per point, 2 of 12
   /// diverged"; "" if no point is of several runs and none diverged. Behind it stands what is

@@ -31,9 +31,11 @@ bool compares_means(const Value& test) {
 /// The decision on a comparison with that corrected p.
 Outcome outcome_of(const Value& test, double adjusted) {
   if (adjusted > kFamilyLevel) return Outcome::NotShown;
-  const double effect = number_at(test, "effect");
+  const bool ratio = test.find("ratio") != nullptr;
+  const double effect = ratio ? std::log(number_at(test, "effect")) : number_at(test, "effect");
+  const double within = ratio ? std::log1p(number_at(test, "within")) : number_at(test, "within");
   if (text_at(test, "kind") == "close")
-    return std::abs(effect) > number_at(test, "within") ? Outcome::NotHeld : Outcome::Held;
+    return std::abs(effect) > within ? Outcome::NotHeld : Outcome::Held;
   if (effect < 0) return Outcome::NotHeld;
   return number_at(test, "p_sign_flips") <= kFamilyLevel ? Outcome::Held : Outcome::NotShown;
 }

@@ -199,22 +199,22 @@ std::string gnuplot_script(const Picture& picture, PictureFormat format,
     text += concat("set key title ", drawn_text(words), "\n");
   text += crosses(picture);
   std::vector<std::string> drawn;
-  bool diverged = false;
+  std::string lost;
   for (std::size_t i = 0; i < picture.curves.size(); ++i) {
     const Curve& curve = picture.curves[i];
     const auto aside = aside_of(picture, places, i);
     if (!curve.points.empty()) text += data_block(concat("$ours", i), curve, false, aside);
     if (!curve.published.empty()) text += data_block(concat("$theirs", i), curve, true, aside);
     add_plots(picture, i, drawn);
-    diverged = diverged || !curve.diverged.empty();
+    if (!curve.diverged.empty()) lost = curve.lost;
   }
   if (picture.over) {
     text += gnuplot_points("$over", picture.over->points);
     drawn.push_back(concat("$over using 1:2 with lines lw 2 dt 3 lc rgb 'black' title ",
                            drawn_text(picture.over->name)));
   }
-  if (diverged)
-    drawn.emplace_back("keyentry with points pt 2 lc rgb '#666666' title 'runs diverged'");
+  if (!lost.empty())
+    drawn.push_back(concat("keyentry with points pt 2 lc rgb '#666666' title 'runs ", lost, "'"));
   return text + "plot " + join(drawn, ", \\\n     ") + "\n";
 }
 

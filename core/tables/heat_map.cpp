@@ -9,6 +9,7 @@
 #include "core/tables/mean_difference.h"
 #include "core/tables/probe_metrics.h"
 #include "core/tables/run_keys.h"
+#include "core/tables/time_to.h"
 
 namespace pipewright {
 namespace {
@@ -61,8 +62,8 @@ void check_drawable(const HeatMap& map, const PlotSpec& spec, Problems& problems
 }  // namespace
 
 std::vector<HeatMap> make_maps(const PlotSpec& spec, const std::vector<RunRecord>& records) {
-  const std::vector<RunRecord> with_probes = probe_columns_added(records, {spec.metric.name});
-  const std::vector<RunRecord>& runs = with_probes.empty() ? records : with_probes;
+  const std::vector<RunRecord> derived = derived_added(records, {spec.metric.name}, spec.loss);
+  const std::vector<RunRecord>& runs = derived.empty() ? records : derived;
   Problems problems;
   check_plot_keys(spec, runs, problems);
   check_metric(spec.metric, spec.metric_option, runs, problems);

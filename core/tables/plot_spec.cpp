@@ -4,14 +4,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/error.h"
 #include "core/tables/probe_metrics.h"
 #include "core/tables/read_section.h"
 #include "core/tables/run_keys.h"
+#include "core/tables/time_to.h"
 
 namespace pipewright {
 namespace {
 
 constexpr const char* kStage = "stage";
+constexpr const char* kTokens = "tokens";
 
 bool has_stage(const std::vector<TableKey>& keys) {
   return std::ranges::find(keys, kStage, &TableKey::name) != keys.end();
@@ -91,10 +94,15 @@ void check_map(Options& options, const PlotSpec& spec) {
 void check_lines(Options& options, const PlotSpec& spec) {
   refuse_others(options, {"color"}, "has no effect on lines; leave it out, or take kind: map");
   const bool probe = is_probe_metric(spec.metric.name);
-  if ((spec.x.name == "minibatch" || spec.x.name == kStage) && !probe)
-    options.problem("x", concat("is ", spec.x.name,
-                                ", which only values of probes have; expected a y such as "
-                                "probe.weight_gap.forward_relative"));
+  const bool evaluated = spec.metric.name.starts_with("test_");
+  if ((spec.x.name == "minibatch" && !probe && !evaluated) || (spec.x.name == kStage && !probe))
+    options.problem("x", concat("is ", spec.x.name, ", which only values of probes have",
+                                spec.x.name == kStage ? "" : ", and evaluations (train.evaluate)",
+                                "; expected a y such as probe.weight_gap.forward_relative"));
+  if (spec.x.name == kTokens && !evaluated)
+    options.problem("x",
+                    "is tokens, which only evaluations have (train.evaluate); expected a y "
+                    "such as test_loss");
   if (has_stage(spec.lines) && !probe)
     options.problem("lines",
                     "has 'stage', which only values of probes have; expected a y such as "
@@ -110,14 +118,16 @@ void read_axes(Options& options, PlotSpec& spec) {
   const bool map = spec.kind == PlotKind::Map;
   spec.x = read_key(options, "x", "epoch",
                     "epoch; or a dotted key whose values stand on the axis, such as "
-                    "pipeline.stages; or, where y is a probe, minibatch or stage. Where neither x "
+                    "pipeline.stages; or, where y is a probe, minibatch or stage; or minibatch or "
+                    "tokens, over which y is what train.evaluate has found. Where neither x "
                     "nor lines are given and the sweep varies stages, they are x.");
   spec.x_is_free = !options.given("x");
   spec.x_title =
       options.text("x_title", "", "What stands below the axis where x is a key; default: the key.");
-  const TableKey y =
-      read_key(options, "y", kAccuracy,
-               "A column of epochs.csv, or probe.<probe>.<quantity>; of a map, a dotted key.");
+  const TableKey y = read_key(
+      options, "y", kAccuracy,
+      "A column of epochs.csv, probe.<probe>.<quantity>, or, over a key, steps_to, tokens_to "
+      "or modelled_time_to with `loss`; of a map, a dotted key.");
   const TableKey metric = read_key(options, "metric", "", "The older name of y.");
   const TableKey color = read_key(options, "color", "",
                                   "The colours of a map: a column of epochs.csv or "
@@ -145,6 +155,7 @@ PlotSpec read_plot(Options& options) {
                          "default: label, or without labels the scheme or what else the sweep "
                          "varies first.");
   read_axes(options, spec);
+  spec.loss = read_loss_to_reach(options, {});
   spec.epoch = options.choice("epoch", {"last", "best"}, "last",
                               "Where a run is one point: the last epoch that was evaluated, or "
                               "the best of each run.");
@@ -169,7 +180,12 @@ PlotSpec read_plot(Options& options) {
 }  // namespace
 
 bool PlotSpec::over_key() const {
-  return kind == PlotKind::Map || (x.name != "epoch" && x.name != "minibatch" && x.name != kStage);
+  return kind == PlotKind::Map ||
+         (x.name != "epoch" && x.name != "minibatch" && x.name != kTokens && x.name != kStage);
+}
+
+bool PlotSpec::over_evaluations() const {
+  return x.name == kTokens || (x.name == "minibatch" && !is_probe_metric(metric.name));
 }
 
 bool PlotSpec::line_per_stage() const {
@@ -181,6 +197,22 @@ PlotSpec read_plot_spec(const Value& document) {
   if (spec.metric.name == kAccuracy && document.find_path(spec.metric_option) == nullptr)
     spec.metric.name = default_metric(document);
   spec.labelled = gives_labels(document);
+  if (const Value* const loss = document.find_path("table.loss"); spec.loss == 0 && loss != nullptr)
+    spec.loss = loss->is(Value::Kind::Integer) ? static_cast<double>(loss->integer) : loss->number;
+  if (is_time_to(spec.metric.name) && spec.loss == 0)
+    throw Error(ErrorKind::Experiment,
+                concat(std::string_view(spec.metric_option), ": ", spec.metric.name,
+                       " asks for a test loss; expected plot.loss or table.loss"));
+  if (is_time_to(spec.metric.name) && spec.kind == PlotKind::Map)
+    throw Error(
+        ErrorKind::Experiment,
+        concat(std::string_view(spec.metric_option), ": ", spec.metric.name,
+               " cannot be shown on a map, which has no mark for runs that do not reach the "
+               "loss; expected lines over a key"));
+  if (is_time_to(spec.metric.name) && !spec.over_key())
+    throw Error(ErrorKind::Experiment,
+                concat(std::string_view(spec.metric_option), ": ", spec.metric.name,
+                       " is one number of a run; expected a plot.x such as pipeline.stages"));
   return spec;
 }
 

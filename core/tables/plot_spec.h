@@ -39,9 +39,10 @@ struct PlotSpec {
   PlotKind kind = PlotKind::Lines;
   std::vector<TableKey> pictures;  ///< one picture per combination of values; empty: one picture
   std::vector<TableKey> lines;     ///< one line per combination of values; empty: laid_out()
-  TableKey x;           ///< epoch, minibatch, stage (of a probe's values), or a key of runs
+  TableKey x;           ///< epoch, minibatch, tokens, stage (of a probe's values), or a key of runs
   std::string x_title;  ///< what stands below the axis of x; "": its name
   TableKey y;           ///< of a map: a key of runs
+  double loss = 0;      ///< that steps_to and its kin ask for
   TableKey metric;      ///< what lines draw over x, and the colours of a map
   const char* metric_option = "plot.y";  ///< the option that named it
   std::string epoch;                     ///< "last" or "best": the value of a run that is one point
@@ -55,6 +56,8 @@ struct PlotSpec {
 
   /// Whether x is a key of runs, so that a run is one point.
   bool over_key() const;
+  /// Whether it draws a column of evaluations.csv over mini-batches or tokens.
+  bool over_evaluations() const;
   /// Whether each stage of a run has a line of its own.
   bool line_per_stage() const;
 };

@@ -2,6 +2,7 @@
 #include "core/tables/results_json.h"
 
 #include "core/config/value.h"
+#include "core/tables/time_to.h"
 
 namespace pipewright {
 namespace {
@@ -40,6 +41,7 @@ Value cell_value(const Table& table, const std::vector<std::string>& row, const 
                             {"interrupted", Value::of(cell.interrupted)},
                             {"running", Value::of(cell.running)},
                             {"without", Value::of(cell.without)}});
+  if (is_time_to(table.metric)) value.at_or_add("not_reached") = whole(cell.not_reached());
   if (cell.learned) value.at_or_add("learned") = Value::of(*cell.learned);
   if (!cell.chosen.empty()) value.at_or_add("chosen") = Value::of(cell.chosen);
   if (cell.published) value.at_or_add("published") = Value::of(cell.published->text);
@@ -78,32 +80,35 @@ std::string verdict_words(const ClaimTest& test) {
 Value comparison_value(const ClaimTest& test) {
   const Value none;
   const auto of_pairs = [&](std::size_t count) { return test.paired ? whole(count) : none; };
-  return mapping_of({{"kind", Value::of(test.kind)},
-                     {"verdict", Value::of(verdict_words(test))},
-                     {"why", Value::of(test.why)},
-                     {"metric", Value::of(test.metric)},
-                     {"of", Value::of(test.of)},
-                     {"minus", Value::of(test.minus)},
-                     {"paired", test.compared ? Value::of(test.paired) : none},
-                     {"n_of", whole(test.runs_of)},
-                     {"n_minus", whole(test.runs_minus)},
-                     {"mean_of", Value::of(test.mean_of)},
-                     {"mean_minus", Value::of(test.mean_minus)},
-                     {"effect", Value::of(test.effect)},
-                     {"interval", listed_values<double>({test.interval.low, test.interval.high})},
-                     {"interval_kind", Value::of(test.interval_kind)},
-                     {"level", Value::of(test.confidence)},
-                     {"std_of_differences", Value::of(test.deviation)},
-                     {"correlation", Value::of(test.correlation)},
-                     {"wins", of_pairs(test.wins)},
-                     {"ties", of_pairs(test.ties)},
-                     {"losses", of_pairs(test.losses)},
-                     {"within", Value::of(test.within)},
-                     {"p", Value::of(test.p)},
-                     {"p_holm", Value::of(test.p_adjusted)},
-                     {"p_sign_flips", Value::of(test.p_signs)},
-                     {"detectable_effect", Value::of(test.detectable)},
-                     {"detectable_effect_holm", Value::of(test.detectable_adjusted)}});
+  Value value =
+      mapping_of({{"kind", Value::of(test.kind)},
+                  {"verdict", Value::of(verdict_words(test))},
+                  {"why", Value::of(test.why)},
+                  {"metric", Value::of(test.metric)},
+                  {"of", Value::of(test.of)},
+                  {"minus", Value::of(test.minus)},
+                  {"paired", test.compared ? Value::of(test.paired) : none},
+                  {"n_of", whole(test.runs_of)},
+                  {"n_minus", whole(test.runs_minus)},
+                  {"mean_of", Value::of(test.mean_of)},
+                  {"mean_minus", Value::of(test.mean_minus)},
+                  {"effect", Value::of(test.effect)},
+                  {"interval", listed_values<double>({test.interval.low, test.interval.high})},
+                  {"interval_kind", Value::of(test.interval_kind)},
+                  {"level", Value::of(test.confidence)},
+                  {"std_of_differences", Value::of(test.deviation)},
+                  {"correlation", Value::of(test.correlation)},
+                  {"wins", of_pairs(test.wins)},
+                  {"ties", of_pairs(test.ties)},
+                  {"losses", of_pairs(test.losses)},
+                  {"within", Value::of(test.within)},
+                  {"p", Value::of(test.p)},
+                  {"p_holm", Value::of(test.p_adjusted)},
+                  {"p_sign_flips", Value::of(test.p_signs)},
+                  {"detectable_effect", Value::of(test.detectable)},
+                  {"detectable_effect_holm", Value::of(test.detectable_adjusted)}});
+  if (test.ratio) value.at_or_add("ratio") = Value::of(true);
+  return value;
 }
 
 Value claim_value(const Verdict& verdict) {

@@ -10,10 +10,12 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/parsed.h"
 #include "core/base/wording.h"
 #include "core/config/options.h"
 #include "core/schedule/schedule.h"
 #include "core/tables/probe_metrics.h"
+#include "core/tables/time_to.h"
 
 namespace pipewright {
 namespace {
@@ -182,9 +184,22 @@ void check_key(const TableKey& key, const char* what, const std::vector<RunRecor
                           : concat("; did you mean '", near, "'?")));
 }
 
+void check_evaluated(const TableKey& metric, const char* what, const std::vector<RunRecord>& runs,
+                     Problems& problems) {
+  const auto never = [](const RunRecord& run) {
+    const std::string every = key_text(run, "train.evaluate.every");
+    return run.config.known() && (every == "0" || parsed<double>(every) == std::nullopt);
+  };
+  if (!runs.empty() && std::ranges::all_of(runs, never))
+    problems.add(metric.place, concat(named_by(metric, what), metric.name,
+                                      " is read from evaluations.csv, which no run has; expected "
+                                      "train: {evaluate: {every: …, unit: minibatch}}"));
+}
+
 void check_metric(const TableKey& metric, const char* what, const std::vector<RunRecord>& runs,
                   Problems& problems) {
   if (is_probe_metric(metric.name)) return check_probe_metric(metric, what, runs, problems);
+  if (is_time_to(metric.name)) return check_evaluated(metric, what, runs, problems);
   std::vector<std::string> known;
   for (const RunRecord& run : runs) {
     for (const auto& [name, value] : run.modelled)

@@ -36,6 +36,10 @@ void check_key(const TableKey& key, const char* what, const std::vector<RunRecor
 /// simulated. Those of probes must have been added (probe_metrics.h).
 void check_metric(const TableKey& metric, const char* what, const std::vector<RunRecord>& runs,
                   Problems& problems);
+/// Records a problem if the metric, or key, is of evaluations inside trainings and none of the runs
+/// has any, by its configuration.
+void check_evaluated(const TableKey& metric, const char* what, const std::vector<RunRecord>& runs,
+                     Problems& problems);
 /// Whether a metric is shown in percent.
 bool is_share(const std::string& metric);
 /// The value of a metric as sentences show it: shares in percent, with two decimals.

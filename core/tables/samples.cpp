@@ -12,6 +12,7 @@
 #include "core/tables/mean_difference.h"
 #include "core/tables/probe_metrics.h"
 #include "core/tables/run_keys.h"
+#include "core/tables/time_to.h"
 
 namespace pipewright {
 namespace {
@@ -101,6 +102,13 @@ Axis key_axis(const TableKey& key, const char* what, bool log, const std::vector
 std::vector<Sample> samples_of(const RunRecord& run, const PlotSpec& spec, const Axis& axis) {
   const std::string& x = spec.x.name;
   if (spec.over_key() && !run.done() && !is_modelled(spec.metric.name)) return {};
+  if (spec.over_evaluations()) {
+    std::vector<Sample> samples;
+    for (const EvaluationPoint& point :
+         evaluations_of(run.folder, x == "minibatch" ? "minibatches" : x, spec.metric.name))
+      samples.push_back({point.at, point.value, {}});
+    return samples;
+  }
   if (spec.line_per_stage() || x == "minibatch" || x == "stage")
     return samples_of_log(run, spec, axis);
   if (!spec.over_key()) return samples_of_epochs(run, spec.metric.name);

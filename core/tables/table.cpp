@@ -2,6 +2,7 @@
 #include "core/tables/table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "core/base/error.h"
@@ -13,6 +14,7 @@
 #include "core/tables/probe_metrics.h"
 #include "core/tables/published.h"
 #include "core/tables/run_keys.h"
+#include "core/tables/time_to.h"
 
 namespace pipewright {
 namespace {
@@ -40,7 +42,8 @@ class Indices {
 
 void count(const RunRecord& run, const TableSpec& spec, TableCell& cell) {
   if (spec.floor && !cell.learned) cell.learned = 0;
-  if (run.state == "done" || is_modelled(spec.metric.name)) {
+  const bool untrained = is_modelled(spec.metric.name) && !is_time_to(spec.metric.name);
+  if (run.state == "done" || untrained) {
     const std::optional<double> value = metric_of(run, spec.metric.name, spec.epoch);
     if (!value) {
       ++cell.without;
@@ -178,6 +181,11 @@ Table of_metric(const TableKey& metric, const std::vector<std::string>& row_keys
 
 }  // namespace
 
+std::size_t TableCell::not_reached() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(values, [](double value) { return std::isinf(value); }));
+}
+
 double TableCell::mean() const {
   return moments_of(values).mean;
 }
@@ -219,8 +227,8 @@ Table make_table(const TableSpec& given, const std::vector<RunRecord>& records) 
   const TableSpec spec = laid_out(given, records);
   std::vector<std::string> metrics{spec.metric.name};
   for (const TableKey& metric : spec.beside) metrics.push_back(metric.name);
-  const std::vector<RunRecord> with_probes = probe_columns_added(records, metrics);
-  const std::vector<RunRecord>& runs = with_probes.empty() ? records : with_probes;
+  const std::vector<RunRecord> derived = derived_added(records, metrics, spec.loss);
+  const std::vector<RunRecord>& runs = derived.empty() ? records : derived;
   Problems problems;
   for (const TableKey& key : given.rows) check_key(key, "table.rows", runs, problems);
   for (const TableKey& key : given.columns) check_key(key, "table.columns", runs, problems);

@@ -36,6 +36,8 @@ struct TableCell {
   std::string chosen;  ///< the value of TableSpec::best_over; "" without one
 
   bool empty() const { return runs.empty(); }
+  /// Values of steps_to and its kin that say "not reached"; mean() is then infinite.
+  std::size_t not_reached() const;
   double mean() const;  ///< NaN without values
   double std() const;   ///< sample deviation (n − 1); NaN with fewer than two values
 };

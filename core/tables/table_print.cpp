@@ -9,7 +9,9 @@
 #include "core/base/printable.h"
 #include "core/base/wording.h"
 #include "core/tables/best_over.h"
+#include "core/tables/run_keys.h"
 #include "core/tables/table.h"
+#include "core/tables/time_to.h"
 
 namespace pipewright {
 namespace {
@@ -64,6 +66,15 @@ std::string published_text(const Table& table, const TableCell& cell, Escaped es
   return text;
 }
 
+/// "not reached by 2 of 3, reached at 1234": values are not averaged without those that have none.
+std::string not_reached_text(const TableCell& cell) {
+  std::vector<std::string> reached;
+  for (const double value : cell.values)
+    if (std::isfinite(value)) reached.push_back(shown_number("", value));
+  return concat("not reached by ", cell.not_reached(), " of ", cell.values.size(),
+                reached.empty() ? "" : concat(", reached at ", join(reached, ", ")));
+}
+
 /// The text of a cell: "93.10 ± 0.22 (3)", "93.10 (1) at 0.05" with a chosen value, "2 failed" or
 /// "93.10 (1), 1 missing; 91.10 published, +2.00"; "–" without runs.
 std::string cell_text(const Table& table, const TableCell& cell, Escaped escaped) {
@@ -72,12 +83,15 @@ std::string cell_text(const Table& table, const TableCell& cell, Escaped escaped
   const auto add = [&](int number, const std::string& what) {
     if (number > 0) parts.push_back(concat(number, " ", what));
   };
-  if (!cell.values.empty()) {
+  if (cell.failed == 0 && cell.not_reached() > 0) {
+    parts.push_back(not_reached_text(cell));
+  } else if (!cell.values.empty()) {
     const int decimals = decimals_of(table, shown(table, cell.mean()));
     std::string text = fixed(shown(table, cell.mean()), decimals);
     if (cell.values.size() > 1 && std::isfinite(cell.std()))
       text += concat(" ± ", fixed(shown(table, cell.std()), decimals));
     // The mean of the runs that survived must not pass for one of all runs.
+    if (cell.not_reached() > 0) text = not_reached_text(cell);
     const bool left_out = cell.failed > 0 && cell.values.size() < cell.runs.size();
     if (cell.failed > 0) parts.push_back(concat(cell.failed, " of ", cell.runs.size(), " failed"));
     parts.push_back(concat(cell.failed == 0 ? ""
@@ -161,12 +175,12 @@ std::string notes_text(const Table& table, const TableCell& cell) {
 }
 
 /// CSV with one line per cell. Numbers have twelve digits; missing ones are empty fields.
-std::string csv_lines(const Table& table) {
+std::string csv_lines(const Table& table, bool counts_not_reached) {
   std::string out;
   const auto plain = [](double value) {
     std::array<char, 40> text{};
     std::snprintf(text.data(), text.size(), "%.12g", value);
-    return std::isnan(value) ? std::string() : std::string(text.data());
+    return std::isfinite(value) ? std::string(text.data()) : std::string();
   };
   const auto number = [&](double value) { return plain(shown(table, value)); };
   for (std::size_t r = 0; r < table.cells.size(); ++r)
@@ -179,7 +193,9 @@ std::string csv_lines(const Table& table) {
                     csv_text(cell.published ? cell.published->text : ""), ",", cell.interrupted,
                     ",", cell.running, ",", table.percent ? "percent" : "", ",",
                     plain(difference(table, cell)), ",", csv_text(notes_text(table, cell)),
-                    table.best_over.empty() ? "" : concat(",", csv_text(cell.chosen)), "\n");
+                    table.best_over.empty() ? "" : concat(",", csv_text(cell.chosen)),
+                    counts_not_reached ? "," : "",
+                    is_time_to(table.metric) ? concat(cell.not_reached()) : "", "\n");
     }
   return out;
 }
@@ -188,9 +204,14 @@ std::string csv(const Table& table) {
   std::string out =
       "row,column,n,mean,std,failed,missing,published,interrupted,running,unit,difference,"
       "differs";
-  out += table.best_over.empty() ? "\n" : ",chosen\n";
-  out += csv_lines(table);
-  for (const Table& other : table.beside) out += csv_lines(other);
+  out += table.best_over.empty() ? "" : ",chosen";
+  const bool counts =
+      is_time_to(table.metric) || std::ranges::any_of(table.beside, [](const Table& other) {
+        return is_time_to(other.metric);
+      });
+  out += counts ? ",not_reached\n" : "\n";
+  out += csv_lines(table, counts);
+  for (const Table& other : table.beside) out += csv_lines(other, counts);
   return out;
 }
 
@@ -224,9 +245,10 @@ std::string table_caption(const Table& table, const TableSpec& spec, std::size_t
       all.without += cell.without;
     }
   const bool judged = better_values(table.metric) != Better::NotJudged;
-  const std::string when = is_modelled(table.metric)
-                               ? concat(" on ", spec.hardware.stem().string())
-                               : concat(" at the ", judged ? spec.epoch : "last", " epoch");
+  const std::string when =
+      is_time_to(table.metric)    ? concat(" a test loss of ", shown_number("", spec.loss))
+      : is_modelled(table.metric) ? concat(" on ", spec.hardware.stem().string())
+                                  : concat(" at the ", judged ? spec.epoch : "last", " epoch");
   const std::string some =
       all.values.size() == runs ? std::string() : concat(all.values.size(), " of ");
   std::string text = concat(table.metric, table.percent ? " in percent" : "", when,

@@ -5,6 +5,7 @@
 
 #include "core/records/run_record.h"
 #include "core/tables/read_section.h"
+#include "core/tables/time_to.h"
 
 namespace pipewright {
 namespace {
@@ -53,11 +54,16 @@ TableSpec read_table(Options& options) {
                    "behind it; what crosses edges, as "
                    "sent_ratio, sent_mib, required_mib_per_s or codec_share, or what "
                    "replicas sum, as reduced_ratio or reduced_mib (both from "
-                   "traffic.csv); or a metric modelled_…, which needs `hardware`.");
+                   "traffic.csv); or a metric modelled_…, which needs `hardware`; or steps_to, "
+                   "tokens_to or modelled_time_to (in seconds), what a training takes to come to "
+                   "the test loss `loss`.");
   spec.metric.place = options.where("metric");
   spec.beside = read_keys(options, "beside",
                           "Further metrics, each in a column behind the others, such as "
                           "[sent_ratio, required_mib_per_s].");
+  std::vector<std::string> metrics{spec.metric.name};
+  for (const TableKey& metric : spec.beside) metrics.push_back(metric.name);
+  spec.loss = read_loss_to_reach(options, metrics);
   spec.epoch = options.choice("epoch", {"last", "best"}, "last",
                               "The last epoch that was evaluated, or the best of each run. What is "
                               "neither better nor worse if it is larger, as lr and what probes "
@@ -96,6 +102,21 @@ TableSpec read_table(Options& options) {
 }
 
 }  // namespace
+
+double read_loss_to_reach(Options& options, const std::vector<std::string>& metrics,
+                          std::optional<double> otherwise) {
+  const double loss = options.number(
+      "loss", otherwise.value_or(0),
+      "The test loss that steps_to, tokens_to and modelled_time_to ask for. Runs need "
+      "train.evaluate; between two evaluations the loss is taken to fall on a line. A run that "
+      "never gets there is counted and enters no mean.",
+      kNotNegative);
+  const auto asks = std::ranges::find_if(metrics, is_time_to);
+  if (asks != metrics.end() && loss == 0)
+    options.problem("loss", concat("is missing; expected the test loss that ", *asks,
+                                   " asks for, such as 2.0"));
+  return loss;
+}
 
 std::vector<TableKey> read_keys(Options& options, const std::string& name, const char* help) {
   const Value given = options.any(name, Value::sequence(), help);

@@ -36,6 +36,7 @@ struct TableSpec {
   std::vector<TableKey> columns;  ///< empty: laid_out(), or with rows one column with the metric
   TableKey metric;                ///< a column of epochs.csv
   std::vector<TableKey> beside;   ///< further metrics, one column each
+  double loss = 0;                ///< that steps_to and its kin ask for
   std::string epoch;              ///< "last" or "best"
   std::optional<TableKey> best_over;  ///< key of which each cell shows its best value only
   std::string chosen_by;              ///< metric of held-out samples that best_over goes by
@@ -56,6 +57,11 @@ inline constexpr const char* kAccuracy = "test_accuracy";
 /// The metric of a table or plot that names none: test_accuracy, or test_loss where the document's
 /// loss is mse or l1, whose targets have no accuracy.
 std::string default_metric(const Value& document);
+
+/// Reads the option `loss` of steps_to and its kin. Records a problem if one of the metrics is such
+/// and no loss is given.
+double read_loss_to_reach(Options& options, const std::vector<std::string>& metrics,
+                          std::optional<double> otherwise = {});
 
 /// Whether the document's sweep gives its runs labels of their own.
 bool gives_labels(const Value& document);

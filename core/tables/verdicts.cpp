@@ -15,6 +15,7 @@
 #include "core/tables/mean_difference.h"
 #include "core/tables/probe_metrics.h"
 #include "core/tables/run_keys.h"
+#include "core/tables/time_to.h"
 
 namespace pipewright {
 namespace {
@@ -149,6 +150,9 @@ std::string lacking(const MeasuredGroup& group, const std::string& metric) {
   const auto infinite = std::ranges::count_if(group.measured.values,
                                               [](double value) { return !std::isfinite(value); });
   if (infinite == 0) return {};
+  if (is_time_to(metric))
+    return only(static_cast<int>(infinite),
+                infinite == 1 ? "has not reached the loss" : "have not reached the loss");
   return only(static_cast<int>(infinite), concat("with a ", metric, " that is not finite"));
 }
 
@@ -171,7 +175,14 @@ ClaimTest compared(const char* kind, const MeasuredGroup& a, const MeasuredGroup
   for (const MeasuredGroup* group : {&a, &b})
     if (test.why.empty()) test.why = lacking(*group, metric);
   if (!test.why.empty()) return test;
-  const auto found = compare_means(a.measured, b.measured, is_share(metric));
+  test.ratio = is_time_to(metric);
+  if (test.ratio && !std::isnan(within)) within = test.within = std::log1p(within);
+  const auto measured = [&](SeededValues values) {
+    if (test.ratio)
+      for (double& value : values.values) value = std::log(value);
+    return values;
+  };
+  const auto found = compare_means(measured(a.measured), measured(b.measured), is_share(metric));
   if (!found) {
     test.why = concat("fewer than 3 runs of ", test.runs_of < 3 ? a.name : b.name);
     return test;
@@ -220,28 +231,35 @@ std::string pairing_text(const ClaimTest& test) {
 /// "gpipe (83.10) minus pipedream (71.20) is between 9.10 and 14.70 (95 %, paired over 5 seeds, p
 /// 0.002, by signs 0.062)". `comparisons`: how many are decided together.
 std::string comparison_text(const ClaimTest& test, std::size_t comparisons) {
-  const auto number = [&](double value) { return shown_number(test.metric, value); };
+  const auto number = [&](double value) {
+    return shown_number(test.metric, test.ratio ? std::exp(value) : value);
+  };
   const bool close = !std::isnan(test.within), constant = test.interval_kind == kResolution;
-  std::string text = concat(test.of, " (", number(test.mean_of), ") minus ", test.minus, " (",
-                            number(test.mean_minus), ") is ");
+  std::string text =
+      concat(test.of, " (", number(test.mean_of), test.ratio ? ") over " : ") minus ", test.minus,
+             " (", number(test.mean_minus), ") is ");
   if (constant) {
     text +=
         concat(number(test.effect), test.paired ? concat(" in all ", counted(test.runs_of, "pair"))
                                                 : ", and the runs of each are equal");
-    if (std::isfinite(test.resolution) && test.resolution > 0)
+    if (!test.ratio && std::isfinite(test.resolution) && test.resolution > 0)
       text += concat(", where the metric tells values apart from ±", number(test.resolution));
   } else {
     text += concat("between ", number(test.interval.low), " and ", number(test.interval.high), " (",
-                   std::lround(100 * test.confidence), " %, ", pairing_text(test));
+                   std::lround(100 * test.confidence), " %, ", test.ratio ? "of logarithms, " : "",
+                   pairing_text(test));
     if (!close) text += concat(", p ", p_text(test.p));
     if (!close && !std::isnan(test.p_signs)) text += concat(", by signs ", p_text(test.p_signs));
     text += ")";
   }
-  if (close) text += concat(", where ±", margin_text(test.metric, test.within), " counts as close");
+  if (close && test.ratio)
+    text += concat(", where up to ", number(test.within), " times either way counts as close");
+  if (close && !test.ratio)
+    text += concat(", where ±", margin_text(test.metric, test.within), " counts as close");
   if (close && !constant)
     text += concat(", p ", p_text(test.p), is_beyond(test) ? " of lying beyond" : "");
   if (!close && test.p > kLevel && !std::isnan(test.detectable))
-    text += concat("; a difference of ", number(test.detectable),
+    text += concat(test.ratio ? "; a ratio of " : "; a difference of ", number(test.detectable),
                    " would be found with 80 % probability");
   if (test.p > 0 && test.p <= kLevel && comparisons > 1)
     text += concat(", with Holm's correction ", p_text(test.p_adjusted));
@@ -313,6 +331,14 @@ std::vector<ClaimTest> tests_of(const Claim& claim, const Measure& measure,
   return tests;
 }
 
+/// Turns what a comparison of logarithms has found into ratios.
+void show_ratios(ClaimTest& test) {
+  for (double* value : {&test.mean_of, &test.mean_minus, &test.effect, &test.interval.low,
+                        &test.interval.high, &test.detectable, &test.detectable_adjusted})
+    *value = std::exp(*value);
+  test.within = std::expm1(test.within);
+}
+
 /// Decides the comparisons, such that the probability of any wrong decision is at most kLevel over
 /// all of them (Holm), and adds which effects would have been found, and the sentences.
 void decide(std::vector<std::vector<ClaimTest>>& tests) {
@@ -343,6 +369,7 @@ void decide(std::vector<std::vector<ClaimTest>>& tests) {
       test.detectable_adjusted = known->second.second * test.deviation;
     }
     test.why = comparison_text(test, comparisons.size());
+    if (test.ratio) show_ratios(test);
   }
 }
 
@@ -363,9 +390,13 @@ Verdict verdict_of(const Claim& claim, std::vector<ClaimTest> tests) {
 }
 
 /// Records problems with the claim's metric and groups.
-void check_claim(const Claim& claim, const std::vector<RunRecord>& runs, Problems& problems) {
+void check_claim(const Claim& claim, double loss, const std::vector<RunRecord>& runs,
+                 Problems& problems) {
   const std::string option = concat(claim.option, ".metric");
   if (!claim.metric.name.empty()) check_metric(claim.metric, option.c_str(), runs, problems);
+  if (is_time_to(claim.metric.name) && loss == 0)
+    problems.add(claim.metric.place, concat(option, ": ", claim.metric.name,
+                                            " asks for a test loss; expected table.loss"));
   for (const ClaimGroup* group : claim.groups()) check_present(*group, runs, problems);
   for (const auto* groups : {&claim.less, &claim.close})
     for (const ClaimGroup& group : *groups)
@@ -407,8 +438,8 @@ std::vector<Verdict> judge(const std::vector<Claim>& claims, const TableSpec& ta
   if (claims.empty()) return {};
   std::vector<std::string> metrics{table.metric.name};
   for (const Claim& claim : claims) metrics.push_back(claim.metric.name);
-  const std::vector<RunRecord> with_probes = probe_columns_added(records, metrics);
-  const std::vector<RunRecord>& runs = with_probes.empty() ? records : with_probes;
+  const std::vector<RunRecord> derived = derived_added(records, metrics, table.loss);
+  const std::vector<RunRecord>& runs = derived.empty() ? records : derived;
   const auto measure_of = [&](const Claim& claim) {
     const bool other = !claim.metric.name.empty() && claim.metric.name != table.metric.name;
     return Measure{other ? claim.metric.name : table.metric.name, table.epoch,
@@ -416,7 +447,7 @@ std::vector<Verdict> judge(const std::vector<Claim>& claims, const TableSpec& ta
   };
   Problems problems;
   check_claims(claims, runs, problems);
-  for (const Claim& claim : claims) check_claim(claim, runs, problems);
+  for (const Claim& claim : claims) check_claim(claim, table.loss, runs, problems);
   problems.throw_if_any();
   std::vector<std::vector<ClaimTest>> tests;
   for (const Claim& claim : claims) tests.push_back(tests_of(claim, measure_of(claim), runs));

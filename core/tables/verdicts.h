@@ -35,6 +35,9 @@ struct ClaimTest {
   std::string why;        ///< the numbers in a sentence, or why they are not known
   bool compared = false;  ///< all runs were there, so that the numbers below are known
   bool paired = false;
+  /// Of steps_to and its kin: logarithms were compared, `effect`, its interval and the detectable
+  /// ones are ratios, means are geometric, and `within` is a share.
+  bool ratio = false;
   std::size_t runs_of = 0, runs_minus = 0;    ///< that were compared; of how runs end: all
   std::size_t alone_of = 0, alone_minus = 0;  ///< runs without a partner, where runs are paired
   std::size_t hits = 0;                       ///< runs that end as claimed

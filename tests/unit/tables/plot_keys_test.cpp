@@ -212,7 +212,9 @@ TEST_F(PlotsOverKeys, FaultsAreErrorsWithPlaceAndSuggestion) {
   fails("{y: test_acuracy}", "plot.y: no run has a metric 'test_acuracy'; did you mean");
   fails("{x: optimizer.lr, log: x}", "plot.x: a run has optimizer.lr 0, which has no place on a");
   fails("{x: optimizer.lr, log: z}", "plot.log is 'z'; expected x, y or a list of them");
-  fails("{x: minibatch}", "plot.x is minibatch, which only values of probes have");
+  fails("{x: minibatch, y: train_loss}", "plot.x is minibatch, which only values of probes have");
+  fails("{x: minibatch}", "minibatch is read from evaluations.csv, which no run has");
+  fails("{x: tokens, y: lr}", "plot.x is tokens, which only evaluations have");
   fails("{lines: stage}", "plot.lines has 'stage', which only values of probes have");
   fails("{color: test_loss}", "plot.color has no effect on lines");
   fails("{x: optimizer.lr, over: {file: edge.csv, x: lr, y: acuracy}}",

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tables/time_to.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/records/run_folder.h"
+#include "core/tables/probe_metrics.h"
+
+namespace pipewright {
+namespace {
+
+constexpr std::array<const char*, 3> kNames{"steps_to", "tokens_to", "modelled_time_to"};
+
+/// Adds what the run's evaluations say of the loss.
+void add_times(RunRecord& run, double loss) {
+  const auto add = [&](const char* name, const char* column, double scale) {
+    if (const auto at = reached_at(evaluations_of(run.folder, column, "test_loss"), loss))
+      run.times_to.emplace_back(name, scale * *at);
+  };
+  add(kNames[0], "minibatches", 1);
+  add(kNames[1], "tokens", 1);
+  const auto pace = std::ranges::find(run.modelled, "modelled_samples_per_second",
+                                      &std::pair<std::string, double>::first);
+  if (pace != run.modelled.end()) add(kNames[2], "samples", 1 / pace->second);
+}
+
+}  // namespace
+
+bool is_time_to(const std::string& metric) {
+  return std::ranges::count(kNames, metric) > 0;
+}
+
+std::vector<EvaluationPoint> evaluations_of(const std::filesystem::path& run, const std::string& at,
+                                            const std::string& value) {
+  const std::filesystem::path file = RunFolder(run).evaluations();
+  std::vector<EvaluationPoint> points;
+  std::error_code none;
+  if (run.empty() || !std::filesystem::exists(file, none)) return points;
+  const NumberTable table = read_number_table(file);
+  const auto x = std::ranges::find(table.columns, at) - table.columns.begin(),
+             y = std::ranges::find(table.columns, value) - table.columns.begin();
+  if (std::max(x, y) == std::ssize(table.columns)) return points;
+  for (const std::vector<double>& row : table.rows) {
+    const EvaluationPoint point{row[static_cast<std::size_t>(x)], row[static_cast<std::size_t>(y)]};
+    if (!std::isnan(point.at) && !std::isnan(point.value)) points.push_back(point);
+  }
+  return points;
+}
+
+std::optional<double> reached_at(const std::vector<EvaluationPoint>& points, double loss) {
+  if (points.empty()) return std::nullopt;
+  const auto there = std::ranges::find_if(
+      points, [&](const EvaluationPoint& point) { return point.value <= loss; });
+  if (there == points.end()) return std::numeric_limits<double>::infinity();
+  if (there == points.begin()) return there->at;
+  const EvaluationPoint& before = *std::prev(there);
+  return before.at +
+         (there->at - before.at) * (before.value - loss) / (before.value - there->value);
+}
+
+std::vector<RunRecord> times_to_added(std::vector<RunRecord> runs,
+                                      const std::vector<std::string>& names, double loss) {
+  if (std::ranges::none_of(names, is_time_to)) return {};
+  for (RunRecord& run : runs) try {
+      run.times_to.clear();
+      if (run.done()) add_times(run, loss);
+    } catch (const Error& error) {
+      run.state = "failed";
+      run.error = error.what();
+    }
+  return runs;
+}
+
+std::vector<RunRecord> derived_added(const std::vector<RunRecord>& runs,
+                                     const std::vector<std::string>& names, double loss) {
+  std::vector<RunRecord> with_probes = probe_columns_added(runs, names);
+  std::vector<RunRecord> with_times =
+      times_to_added(with_probes.empty() ? runs : with_probes, names, loss);
+  return with_times.empty() ? with_probes : with_times;
+}
+
+}  // namespace pipewright

@@ -119,8 +119,8 @@ class Stage {
   /// Copies of them, or with `copied` false the tensors themselves.
   at::Tensor weights_aside(bool copied) const;
   std::vector<at::Tensor> buffers_aside(bool copied) const;
-  /// While its training is paused, evaluates with these weights and buffers instead of its own,
-  /// until it is called with none. Forwards in flight stay as they are.
+  /// While its training is paused, evaluates with these weights and buffers instead of its own, and
+  /// names them, until it is called with none. Forwards in flight stay as they are.
   void show(std::optional<Aside> aside);
   /// Installs the weights that a pass computes with; makes that prediction first, if there is one.
   void use(const WeightKey& key, const std::optional<Ahead>& ahead = {});

@@ -35,15 +35,16 @@ NamedShapes state_shapes(const std::vector<LayerPtr>& layers, const LayerPtr& he
 
 NamedTensors Stage::named_buffers() const {
   NamedTensors all;
-  for (std::size_t i = 0; i < buffers_.size(); ++i) all.emplace_back(buffer_names_[i], buffers_[i]);
+  const std::vector<at::Tensor>& buffers = aside_ ? aside_->buffers : buffers_;
+  for (std::size_t i = 0; i < buffers.size(); ++i) all.emplace_back(buffer_names_[i], buffers[i]);
   return all;
 }
 
 NamedTensors Stage::named_parameters() const {
   NamedTensors all;
-  const at::Tensor& latest = weights_.latest();
+  const at::Tensor& weights = aside_ ? aside_->weights : weights_.latest();
   for (const FlatLayout::Entry& entry : layout_.entries)
-    all.emplace_back(entry.name, entry.view(latest));
+    all.emplace_back(entry.name, entry.view(weights));
   return all;
 }
 

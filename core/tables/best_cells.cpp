@@ -9,6 +9,7 @@
 #include "core/base/wording.h"
 #include "core/tables/mean_difference.h"
 #include "core/tables/run_keys.h"
+#include "core/tables/time_to.h"
 
 namespace pipewright {
 namespace {
@@ -27,7 +28,7 @@ std::vector<NamedCell> ranking(const Table& table) {
   for (std::size_t r = 0; r < table.cells.size(); ++r)
     for (std::size_t c = 0; c < table.cells[r].size(); ++c)
       if (const TableCell& cell = table.cells[r][c];
-          !cell.values.empty() && cell.not_reached() == 0)
+          !cell.values.empty() && !(is_time_to(table.metric) && cell.not_reached() > 0))
         cells.push_back({&cell, cell_name(table, r, c)});
   const bool smaller = better_values(table.metric) == Better::Smaller;
   std::ranges::stable_sort(cells, [&](const NamedCell& a, const NamedCell& b) {

@@ -88,7 +88,7 @@ std::vector<Collected> collected(const Line& line, const PlotSpec& spec, const A
         if (!part.empty()) parts.push_back(part);
       Collected& here = named(all, &Collected::name, join(parts, ", "));
       here.runs.insert(run);
-      if (std::isinf(sample.value)) {  // "not reached" of steps_to and its kin
+      if (is_time_to(spec.metric.name) && std::isinf(sample.value)) {  // "not reached"
         ++here.diverged[sample.x];
         continue;
       }

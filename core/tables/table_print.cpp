@@ -83,7 +83,8 @@ std::string cell_text(const Table& table, const TableCell& cell, Escaped escaped
   const auto add = [&](int number, const std::string& what) {
     if (number > 0) parts.push_back(concat(number, " ", what));
   };
-  if (cell.failed == 0 && cell.not_reached() > 0) {
+  const bool unreached = is_time_to(table.metric) && cell.not_reached() > 0;
+  if (cell.failed == 0 && unreached) {
     parts.push_back(not_reached_text(cell));
   } else if (!cell.values.empty()) {
     const int decimals = decimals_of(table, shown(table, cell.mean()));
@@ -91,7 +92,7 @@ std::string cell_text(const Table& table, const TableCell& cell, Escaped escaped
     if (cell.values.size() > 1 && std::isfinite(cell.std()))
       text += concat(" ± ", fixed(shown(table, cell.std()), decimals));
     // The mean of the runs that survived must not pass for one of all runs.
-    if (cell.not_reached() > 0) text = not_reached_text(cell);
+    if (unreached) text = not_reached_text(cell);
     const bool left_out = cell.failed > 0 && cell.values.size() < cell.runs.size();
     if (cell.failed > 0) parts.push_back(concat(cell.failed, " of ", cell.runs.size(), " failed"));
     parts.push_back(concat(cell.failed == 0 ? ""

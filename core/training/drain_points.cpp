@@ -46,11 +46,9 @@ std::vector<int> DrainPoints::evaluations(std::int64_t first, std::int64_t end) 
 }
 
 bool DrainPoints::evaluates_within() const {
-  for (std::int64_t first = 0, end = 0; first < minibatches; first = end) {
-    end = next(first);
-    if (!evaluations(first, end).empty()) return true;
-  }
-  return false;
+  const auto drains = [&](std::int64_t every) { return every > 0 && evaluate_every % every == 0; };
+  return evaluate_every > 0 && evaluate_every < minibatches &&
+         !drains(each_epoch ? per_epoch : 0) && !drains(checkpoint_every);
 }
 
 std::int64_t DrainPoints::longest() const {

@@ -140,7 +140,7 @@ class Table:
 class Results:
     """The runs of a folder, which is that of a run or of a sweep.
 
-    `runs`, `epochs`, `steps` and `probes` are pandas DataFrames; `rows()` gives the same without pandas.
+    `runs`, `epochs`, `evaluations`, `steps` and `probes` are pandas DataFrames; `rows()` gives the same without pandas.
     `table()` needs the experiment, which run() and sweep() know and load() can be told.
     """
 
@@ -157,11 +157,11 @@ class Results:
         return f"<{len(self.list)} run(s) in {self.folder}: {', '.join(f'{n} {s}' for s, n in states.items())}>"
 
     def rows(self, table: str) -> list[Row]:
-        """The rows of `runs`, `epochs`, `steps` or `probes`, as dictionaries. Raises ValueError for other names."""
+        """The rows of `runs`, `epochs`, `evaluations`, `steps` or `probes`, as dictionaries. Raises ValueError for others."""
         if table == "runs":
             return [run.summary() for run in self.list]
-        if table not in ("epochs", "steps", "probes"):
-            raise ValueError(f"there is no table '{table}'; expected runs, epochs, steps or probes")
+        if table not in ("epochs", "evaluations", "steps", "probes"):
+            raise ValueError(f"there is no table '{table}'; expected runs, epochs, evaluations, steps or probes")
         return [row for run in self.list for row in run.rows(table)]
 
     def where(self, settings: Settings) -> Results:
@@ -179,10 +179,15 @@ class Results:
         epoch: str | None = None,
         against: str | None = None,
         hardware: str | os.PathLike[str] | None = None,
+        loss: float | None = None,
     ) -> Table:
-        """The table of the experiment's runs and its claims, as `pipewright table` makes them."""
+        """The table of the experiment's runs and its claims, as `pipewright table` makes them.
+
+        `loss` is that which the metrics steps_to, tokens_to and modelled_time_to ask for.
+        """
         given = {"metric": metric, "epoch": epoch, "against": against, "hardware": hardware}
         how = [word for name, value in given.items() if value is not None for word in (f"--{name}", os.fspath(value))]
+        how += [] if loss is None else ["--set", f"table.loss={loss}"]
         return Table(json.loads(self._ask("table", *how, "--format", "json")), self._ask("table", *how))
 
     def claims(self) -> list[Row]:
@@ -233,6 +238,11 @@ class Results:
     def epochs(self) -> pandas.DataFrame:
         """A row for each epoch of each run. Epochs count from 0, accuracies are parts of 1."""
         return self._frame("epochs")
+
+    @property
+    def evaluations(self) -> pandas.DataFrame:
+        """A row for each evaluation inside a training (`train.evaluate`), by mini-batches, samples and tokens."""
+        return self._frame("evaluations")
 
     @property
     def steps(self) -> pandas.DataFrame:

@@ -32,17 +32,17 @@ def in_section(dotted, value):
 INTEGERS = (
     "loader.batch_size loader.limit_train loader.limit_test loader.validation loader.bucket loader.prefetch "
     "pipeline.stages pipeline.microbatches pipeline.replicas pipeline.threads pipeline.fetch_ahead train.epochs train.seed "
-    "train.evaluate_every train.checkpoint.every translation.beam translation.max_length lr_schedule.size "
+    "train.steps train.evaluate_every train.evaluate.every train.checkpoint.every translation.beam translation.max_length lr_schedule.size "
     "lr_schedule.warmup.length perturb.gradient_delay perturb.stale_batch_norm"
 ).split()
 NUMBERS = (
     "optimizer.lr optimizer.momentum optimizer.weight_decay lr_schedule.gamma lr_schedule.power lr_schedule.end_lr "
-    "lr_schedule.warmup.start loss.label_smoothing pipeline.cut.bandwidth perturb.weight_noise"
+    "lr_schedule.constant lr_schedule.warmup.share lr_schedule.warmup.start loss.label_smoothing pipeline.cut.bandwidth perturb.weight_noise"
 ).split()
 FLAGS = "loader.shuffle loader.drop_last loader.reshuffle pipeline.cut.each optimizer.nesterov output.steps output.trace output.tensorboard".split()
 CHOICES = (
     "loss.average pipeline.execution pipeline.recompute pipeline.offload pipeline.batch_norm train.precision train.gradient train.drain "
-    "train.checkpoint.unit lr_schedule.name lr_schedule.per model.weights_format model.activation"
+    "train.checkpoint.unit train.evaluate.unit lr_schedule.name lr_schedule.per model.weights_format model.activation"
 ).split()
 LISTS = "optimizer.no_decay pipeline.placement model.widths lr_schedule.milestones".split()
 SECTIONS = (

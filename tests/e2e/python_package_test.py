@@ -30,9 +30,9 @@ class PythonPackage(harness.EndToEnd):
         self.addCleanup(os.chdir, before)
 
     def test_rows_are_those_of_the_files(self):
-        experiment = MLP | {"probes": [{"name": "weight_gap", "every": 2}]}
+        experiment = MLP | {"probes": [{"name": "weight_gap", "every": 2}], "train": {"evaluate": {"every": 5, "unit": "minibatch"}}}
         results = pw.run(experiment, out="out", settings={"train.epochs": 2, "scheme.name": "pipedream"})
-        for table in ("epochs", "steps", "probes"):
+        for table in ("epochs", "evaluations", "steps", "probes"):
             with self.subTest(table=table), open(self.folder / "out" / f"{table}.csv", newline="") as file:
                 written = list(csv.DictReader(file))
                 rows = results.rows(table)
@@ -47,8 +47,24 @@ class PythonPackage(harness.EndToEnd):
         (summary,) = results.rows("runs")
         self.assertEqual((summary["state"], summary["epoch"]), ("done", 1))
         self.assertEqual(summary["test_accuracy"], results.rows("epochs")[-1]["test_accuracy"])
-        with self.assertRaisesRegex(ValueError, "expected runs, epochs, steps or probes"):
+        with self.assertRaisesRegex(ValueError, "expected runs, epochs, evaluations, steps or probes"):
             results.rows("epoch")
+
+    def test_a_table_says_when_runs_come_to_a_loss(self):
+        evaluated = changed(SWEEP, {"train": {"epochs": 6, "evaluate": {"every": 6, "unit": "minibatch"}}})
+        results = pw.sweep(evaluated, jobs=1)
+        points = {}
+        for row in results.rows("evaluations"):
+            points.setdefault((row["label"], row["train.seed"]), []).append((row["minibatches"], row["test_loss"]))
+        loss = (points["a", 1][2][1] + points["a", 1][3][1]) / 2
+        (cell, other) = results.table(metric="steps_to", loss=loss).cells
+        self.assertEqual(cell["row"], ["a"])
+        before, after = points["a", 1][2:4]
+        self.assertLess(after[1], loss)
+        expected = before[0] + (after[0] - before[0]) * (before[1] - loss) / (before[1] - after[1])
+        self.assertAlmostEqual(cell["values"][0], expected, places=9)
+        never = results.table(metric="steps_to", loss=1e-9).cells
+        self.assertEqual([(cell["n"], cell["not_reached"], cell["mean"]) for cell in never], [(2, 2, None)] * 2)
 
     def test_a_sweep_has_a_row_for_each_run_with_what_varies(self):
         results = pw.sweep(SWEEP, jobs=1)

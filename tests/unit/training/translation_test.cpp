@@ -187,6 +187,18 @@ TEST(TestBleu, IsTheSameSeriallyAndInThreads) {
             last_bleu("train.epochs: 4, pipeline.execution: threads"));
 }
 
+TEST(TestBleu, InsideATrainingIsThatOfTheWeightsSetAside) {
+  const std::string undrained =
+      "train.drain: never, train.epochs: 0, pipeline.stages: 3, scheme: {name: pipedream}, ";
+  Laboratory laboratory(concat("{", kTranslation, ", ", undrained,
+                               "train.steps: 70, train.evaluate: {every: 64, unit: minibatch}}"));
+  Team alone;
+  Trainer trainer(laboratory.plan(), alone, nullptr, nullptr, nullptr);
+  trainer.train();
+  EXPECT_EQ(trainer.evaluations().at(0).metrics.at(1), last_bleu(undrained + "train.steps: 64"));
+  EXPECT_GT(trainer.evaluations().at(0).metrics.at(1), 0);
+}
+
 TEST(TestBleu, IsRefusedForAModelThatDoesNotTranslate) {
   Laboratory laboratory("{metrics: [bleu]}");
   try {

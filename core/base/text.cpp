@@ -107,6 +107,20 @@ std::vector<std::string> sorted_words(std::string_view name) {
 
 }  // namespace
 
+bool matches_glob(std::string_view text, std::string_view glob) {
+  std::size_t t = 0, g = 0, star = glob.size(), behind = 0;  // the last *, and what it ends before
+  while (t < text.size())
+    if (g < glob.size() && glob[g] == '*')
+      star = g++, behind = t;
+    else if (g < glob.size() && (glob[g] == '?' || glob[g] == text[t]))
+      ++g, ++t;
+    else if (star < glob.size())
+      g = star + 1, t = ++behind;
+    else
+      return false;
+  return glob.find_first_not_of('*', g) == std::string_view::npos;
+}
+
 std::string nearest(std::string_view name, std::span<const std::string> candidates) {
   const std::vector<std::string> words = sorted_words(name);
   for (const std::string& candidate : candidates)

@@ -53,6 +53,9 @@ std::string_view trimmed(std::string_view text);
 /// count one each); "" when even that exceeds a third of the name's length (at least 1).
 std::string nearest(std::string_view name, std::span<const std::string> candidates);
 
+/// Whether the whole text is as the glob: * stands for any characters, none included, ? for one.
+bool matches_glob(std::string_view text, std::string_view glob);
+
 /// "; did you mean 'x'?" or, with nothing near, "; known: a, b, c" ("" without candidates).
 std::string suggestion(std::string_view name, std::span<const std::string> candidates);
 

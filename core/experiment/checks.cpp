@@ -8,9 +8,11 @@
 #include "core/base/wording.h"
 #include "core/experiment/balance.h"
 #include "core/experiment/dynamics.h"
+#include "core/experiment/grouped_parameters.h"
 #include "core/experiment/perturbation.h"
 #include "core/experiment/stage_layout.h"
 #include "core/nn/memory_format.h"
+#include "core/optim/optimizer_groups.h"
 #include "core/schedule/execution_order.h"
 #include "core/schedule/predictions.h"
 #include "core/schedule/schedule_size.h"
@@ -102,11 +104,13 @@ void find_delays(Experiment& e, const Value& document, Problems& problems) {
                           " needs an option `delay` here, because the schedule has no steady state "
                           "whose delay it could take; give updates, as in delay: 2"),
                    ErrorKind::Experiment);
-    if (stepped)
-      problems.add(place_in(document, "optimizer.momentum_by_delay"),
-                   "optimizer.momentum_by_delay needs the delay of each stage, but the schedule "
-                   "has no steady state whose delays it could take; expected none",
-                   ErrorKind::Experiment);
+    for (const OptimizerGroup& member : members_of(e.optimizer))
+      if (member.optimizer->of_stage(0, e.pipeline.stages) != nullptr)
+        problems.add(place_in(document, dotted(member.option + ".momentum_by_delay")),
+                     member.option +
+                         ".momentum_by_delay needs the delay of each stage, but the schedule "
+                         "has no steady state whose delays it could take; expected none",
+                     ErrorKind::Experiment);
     return;
   }
   for (int stage = 0; stepped && stage < e.pipeline.stages; ++stage)
@@ -116,14 +120,17 @@ void find_delays(Experiment& e, const Value& document, Problems& problems) {
 
 /// Reports layers that the optimizer's options name and the model does not have.
 void check_named_layers(const Experiment& e, const Value& document, Problems& problems) {
-  const auto [option, named] = e.optimizer->named_layers();
   std::vector<std::string> known;
   for (const LayerPtr& layer : e.layers) known.push_back(layer->name());
-  for (const std::string& name : named)
-    if (std::ranges::count(known, name) == 0)
-      problems.add(place_in(document, concat("optimizer.", option)),
-                   concat("optimizer.", option, " names '", name,
-                          "', which is no layer of the model", did_you_mean(name, known)));
+  for (const OptimizerGroup& member : members_of(e.optimizer)) {
+    const auto [named_by, named] = member.optimizer->named_layers();
+    const std::string option = concat(member.option, ".", named_by);
+    for (const std::string& name : named)
+      if (std::ranges::count(known, name) == 0)
+        problems.add(place_in(document, dotted(option)),
+                     concat(option, " names '", name, "', which is no layer of the model",
+                            did_you_mean(name, known)));
+  }
 }
 
 /// Reports gradient rules over the model where updates do not wait for each other.
@@ -225,13 +232,18 @@ void check_velocity(const Experiment& e, const Schedule& schedule, const Value& 
   using Kind = PredictionRule::Kind;
   for (const PredictionRule& rule : schedule.rules) {
     if (e.optimizer->predicts_by(rule.kind)) continue;
+    const std::vector<OptimizerGroup> members = members_of(e.optimizer);
+    const auto other = std::ranges::find_if(members, [&](const OptimizerGroup& member) {
+      return !member.optimizer->predicts_by(rule.kind);
+    });
+    const std::string name = other->option + ".name";
     const bool lookahead = rule.kind == Kind::Lookahead;
     const bool given = document.find_path("scheme.velocity") != nullptr;
     problems.add(
         place_in(document, given ? "scheme.velocity" : "scheme"),
         concat("the scheme predicts weights by the ", lookahead ? "look-ahead" : "geometric",
-               " velocity, which is defined for ", lookahead ? "sgd" : "sgd, adam and adamw",
-               "; optimizer.name is ", resolved.find_path("optimizer.name")->text,
+               " velocity, which is defined for ", lookahead ? "sgd" : "sgd, adam and adamw", "; ",
+               name, " is ", resolved.find_path(dotted(name))->text,
                ", whose predictions are its own; expected scheme.velocity: buffer"),
         ErrorKind::Experiment);
     return;
@@ -239,16 +251,20 @@ void check_velocity(const Experiment& e, const Schedule& schedule, const Value& 
 }
 
 /// Records a problem if predictions would make parameters decay that do not decay.
-void check_predicted_decay(const Schedule& schedule, const Value& document, const Value& resolved,
-                           Problems& problems) {
-  const Value* const spared = resolved.find_path("optimizer.no_decay");
-  if (spared == nullptr || spared->items.empty()) return;
+void check_predicted_decay(const Experiment& e, const Schedule& schedule, const Value& document,
+                           const Value& resolved, Problems& problems) {
   if (std::ranges::none_of(schedule.rules, &PredictionRule::weight_decay)) return;
-  problems.add(place_in(document, "optimizer.no_decay"),
-               "optimizer.no_decay names parameters that do not decay, but the scheme predicts the "
-               "same decay for all weights; expected no_decay: [], or predictions without decay "
-               "(adamw_decay_in_prediction: false)",
-               ErrorKind::Experiment);
+  for (const OptimizerGroup& member : members_of(e.optimizer)) {
+    const std::string option = member.option + ".no_decay";
+    const Value* const spared = resolved.find_path(dotted(option));
+    if (spared == nullptr || spared->items.empty()) continue;
+    problems.add(place_in(document, dotted(option)),
+                 concat(option,
+                        " names parameters that do not decay, but the scheme predicts the same "
+                        "decay for all weights; expected no_decay: [], or predictions without "
+                        "decay (adamw_decay_in_prediction: false)"),
+                 ErrorKind::Experiment);
+  }
 }
 
 /// Records problems of an experiment whose passes cannot be cut into slices.
@@ -314,6 +330,7 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
                  error.kind());
   }
   check_named_layers(e, document, problems);
+  check_groups(e, document, problems);
   check_perturbation(e, document, problems);
   try {
     name_weights(e, resolved);
@@ -329,7 +346,7 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
     const Schedule schedule = e.scheme->schedule(shape);
     check_slicing(e, schedule, document, problems);
     check_velocity(e, schedule, document, resolved, problems);
-    check_predicted_decay(schedule, document, resolved, problems);
+    check_predicted_decay(e, schedule, document, resolved, problems);
     check_lent_weights(e, document, problems);
     check_gradient_rules(e, document, problems);
     check_probes(e, document, resolved, problems);

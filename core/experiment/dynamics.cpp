@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiment/dynamics.h"
 
+#include <algorithm>
+
+#include "core/base/as_size.h"
 #include "core/base/text.h"
+#include "core/experiment/grouped_parameters.h"
 #include "core/optim/gradient_rules/gradient_rule.h"
+#include "core/optim/optimizer_groups.h"
+#include "core/stability/stability_report.h"
 
 namespace pipewright {
 namespace {
@@ -16,10 +22,17 @@ Recurrence recurrence_of(const Experiment& experiment) {
   return with_delayed_gradients(recurrence, experiment.perturbation.gradient_delay);
 }
 
-/// Whether some parameters decay and others do not, in a rule that has the decay.
-bool decays_unevenly(const Experiment& experiment, const LinearRule& rule) {
-  const Value* const spared = experiment.resolved.find_path("optimizer.no_decay");
-  return spared != nullptr && !spared->items.empty() && (rule.l2 != 0 || rule.decoupled != 0);
+/// Whether some parameters of a group decay and others do not, in a rule that has the decay.
+bool decays_unevenly(const Experiment& experiment, const OptimizerGroup& member) {
+  const Value* const spared = experiment.resolved.find_path(dotted(member.option) + ".no_decay");
+  const std::optional<LinearRule> rule = member.optimizer->linear();
+  return rule && spared != nullptr && !spared->items.empty() &&
+         (rule->l2 != 0 || rule->decoupled != 0);
+}
+
+double smallest_edge(const Dynamics& dynamics) {
+  const StabilityReport report = stability_report(dynamics);
+  return report.stages[as_size(tightest_stage(report))].edge;
 }
 
 }  // namespace
@@ -32,16 +45,34 @@ std::vector<StageDelay> steady_delays(const Experiment& experiment) {
   return delays;
 }
 
+std::vector<GroupDynamics> dynamics_of_groups(const Experiment& experiment) {
+  std::vector<GroupDynamics> all;
+  if (!experiment.stage_optimizers.empty()) return all;
+  for (const OptimizerGroup& member : members_of(experiment.optimizer)) {
+    const std::optional<LinearRule> rule = member.optimizer->linear();
+    if (!rule || decays_unevenly(experiment, member)) continue;
+    all.push_back(
+        {member.option,
+         {.recurrence = all.empty() ? recurrence_of(experiment) : all.front().dynamics.recurrence,
+          .rule = *rule,
+          .lr = member.optimizer->lr()}});
+  }
+  if (all.size() > 1)
+    std::ranges::stable_sort(
+        all, {}, [](const GroupDynamics& each) { return smallest_edge(each.dynamics); });
+  return all;
+}
+
 std::optional<Dynamics> dynamics_of(const Experiment& experiment) {
-  const std::optional<LinearRule> rule = experiment.optimizer->linear();
-  if (!rule || !experiment.stage_optimizers.empty() || decays_unevenly(experiment, *rule))
-    return {};
-  return Dynamics{
-      .recurrence = recurrence_of(experiment), .rule = *rule, .lr = experiment.optimizer->lr()};
+  std::vector<GroupDynamics> all = dynamics_of_groups(experiment);
+  return all.empty() ? std::nullopt : std::optional(std::move(all.front().dynamics));
 }
 
 std::vector<std::string> rules_beyond_edges(const Experiment& experiment) {
-  if (!experiment.optimizer->linear()) return {};
+  if (std::ranges::none_of(members_of(experiment.optimizer), [](const OptimizerGroup& member) {
+        return member.optimizer->linear().has_value();
+      }))
+    return {};
   std::vector<std::string> names;
   for (const NamedGradientRule& each : experiment.gradient_rules)
     if (!each.rule->changes_lr()) names.push_back(each.name);
@@ -58,8 +89,13 @@ std::string no_recurrence(const Experiment& experiment) {
   if (!experiment.stage_optimizers.empty())
     return "edges are computed for one momentum of all stages; expected "
            "optimizer.momentum_by_delay: none";
-  if (const auto rule = experiment.optimizer->linear(); rule && decays_unevenly(experiment, *rule))
-    return "edges are computed for one decay of all weights; expected optimizer.no_decay: []";
+  for (const OptimizerGroup& member : members_of(experiment.optimizer))
+    if (decays_unevenly(experiment, member))
+      return concat("edges are computed for one decay of all weights; expected ", member.option,
+                    ".no_decay: []");
+  if (!experiment.optimizer->groups().empty())
+    return "no group of the optimizer is a linear recurrence, so none has an edge; expected sgd, "
+           "adam, adamw, nadamw or rmsprop";
   return concat(
       "the optimizer ", experiment.resolved.find_path("optimizer.name")->text,
       " is no linear recurrence, so it has no edge; expected sgd, adam, adamw, nadamw or rmsprop");

@@ -16,9 +16,17 @@ std::vector<StageDelay> steady_delays(const Experiment& experiment);
 
 /// The steady state of the experiment's schedule, late in a long training that is not drained, with
 /// the optimizer's recurrence and its base learning rate. Empty if the optimizer is no linear
-/// recurrence, or another one in each stage. Throws Error{Experiment} if the schedule is not
-/// periodic late in a training.
+/// recurrence, or another one in each stage. Of an optimizer of groups: of the group whose edge is
+/// the smallest. Throws Error{Experiment} if the schedule is not periodic late in a training.
 std::optional<Dynamics> dynamics_of(const Experiment& experiment);
+
+/// The same for each group that is a linear recurrence, if it had all weights; the group with the
+/// smallest edge first.
+struct GroupDynamics {
+  std::string option;  ///< OptimizerGroup::option, or "optimizer" without groups
+  Dynamics dynamics;
+};
+std::vector<GroupDynamics> dynamics_of_groups(const Experiment& experiment);
 
 /// The registered names of its gradient rules that the edges leave out: all but those that only
 /// change learning rates. None where the optimizer has no edges.

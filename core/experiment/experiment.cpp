@@ -53,6 +53,17 @@ std::vector<std::vector<LayerPtr>> Experiment::stage_layers() const {
   return stages;
 }
 
+std::vector<std::vector<LayerPtr>> Experiment::stage_layers_and_heads() const {
+  std::vector<std::vector<LayerPtr>> stages = stage_layers();
+  if (stages.empty()) return stages;
+  for (const int stage : scheme->auxiliary_sites(pipeline.stages))
+    if (LayerPtr head = head_behind(stage)) {
+      head->set_name(concat("heads.", stage));
+      stages[static_cast<std::size_t>(stage)].push_back(std::move(head));
+    }
+  return stages;
+}
+
 LayerPtr Experiment::head_behind(int stage) const {
   const auto begin = layout.balance.begin();
   return model->head(std::accumulate(begin, begin + stage + 1, std::size_t{0}) - 1);

@@ -171,6 +171,9 @@ struct Experiment {
                        std::int64_t minibatches) const;
   /// The layers of each stage; no stages while the cut is open.
   std::vector<std::vector<LayerPtr>> stage_layers() const;
+  /// The same with the auxiliary heads of the scheme, which are called as Plan::head_of() calls
+  /// them.
+  std::vector<std::vector<LayerPtr>> stage_layers_and_heads() const;
   /// A new auxiliary head for what a stage passes on; null: the model has none there.
   LayerPtr head_behind(int stage) const;
   /// Its layout with the model cut so. Throws Error{Experiment} as skips_between() does.

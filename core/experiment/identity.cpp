@@ -91,6 +91,7 @@ const std::vector<IdleOption>& idle_options() {
       {"lr_schedule", "constant", Value::of(0.5)},
       {"lr_schedule.warmup", "share", Value::of(0.0)},
       {"model", "tie", Value::of("none")},
+      {"optimizer", "groups", Value::sequence()},
       {"optimizer", "momentum_by_delay", Value::of("none")},
       {"optimizer", "no_decay", Value::sequence()},
       {"pipeline", "slices", Value::of(1)},

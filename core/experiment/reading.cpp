@@ -13,11 +13,14 @@
 #include "core/experiment/identity.h"
 #include "core/experiment/model_defaults.h"
 #include "core/experiment/perturbation.h"
+#include "core/optim/optimizer_groups.h"
 #include "core/schedule/other_names.h"
 #include "core/system/given_files.h"
 
 namespace pipewright {
 namespace {
+
+constexpr const char* kNoOptimizer = "none";  // where groups have all parameters
 
 /// "; sgd and rmsprop have it": the parts of a kind that have such an option; "" for none or many.
 template <class Part>
@@ -134,6 +137,78 @@ std::vector<NamedGradientRule> read_gradient_rules(Options& root) {
                    &NamedGradientRule::rule);
 }
 
+/// A glob, or a list of them.
+std::vector<std::string> read_globs(Options& options) {
+  const Value given = options.any("match", Value(),
+                                  "Names of the group's parameters, as weights files have them: "
+                                  "layers.*.weight, or a list. * stands for any characters, ? for "
+                                  "one.");
+  std::vector<std::string> globs;
+  for (const Value& each : given.is(Value::Kind::Sequence) ? given.items : std::vector{given})
+    if (each.is(Value::Kind::Text)) globs.push_back(each.text);
+  if (!options.given("match"))
+    options.problem("match", "is missing; expected names of parameters, such as layers.*.weight");
+  else if (globs.empty() || (given.is(Value::Kind::Sequence) && globs.size() < given.items.size()))
+    options.problem("match", concat("is ", given.shown(),
+                                    "; expected names of parameters, such as layers.*.weight, or a "
+                                    "list of such"));
+  return globs;
+}
+
+/// Reads the optimizer of all parameters, or groups of them with optimizers of their own.
+std::shared_ptr<const Optimizer> read_optimizer(Options& root) {
+  const Registry<Optimizer>& registry = Registry<Optimizer>::instance();
+  Options options =
+      root.section("optimizer", "Optimizer, with PyTorch's mathematics and defaults.");
+  std::vector<std::string> names = registry.names();
+  names.emplace_back(kNoOptimizer);
+  const std::string name =
+      options.part("name", names, options.given("groups") ? kNoOptimizer : "sgd",
+                   "Name of the part; `pipewright list` shows all. none: `groups` have all "
+                   "parameters, which is the default where they are given.");
+  std::shared_ptr<const Optimizer> rest;
+  if (name != kNoOptimizer) rest = registry.find(name)->make(options);
+  std::vector<OptimizerGroup> groups;
+  for (Options& each : options.sections(
+           "groups",
+           "Optimizers of some parameters: a list such as [{match: layers.*_proj.weight, name: "
+           "muon, lr: 0.02}, {match: lm_head.*, name: adamw}]. A parameter belongs to the first "
+           "group that matches, and if none does, to the optimizer around them. A group without a "
+           "name is of that optimizer, with its options where the group has none. `lr_schedule` "
+           "multiplies the rates of all alike, so its `end_lr` is a share of them.")) {
+    OptimizerGroup& group = groups.emplace_back();
+    group.option = concat("optimizer.groups[", groups.size() - 1, "]");
+    group.match = read_globs(each);
+    const std::string part = each.part("name", registry.names(), "adamw", "Name of the part.");
+    if (!each.given("name"))
+      each.problem("name",
+                   "is missing; expected the name of an optimizer, here or for all groups in "
+                   "optimizer.name");
+    group.optimizer = registry.find(part)->make(each);
+    each.finish(owners_of<Optimizer>);
+  }
+  if (groups.empty() && !rest)
+    options.problem("name", "is none; expected an optimizer, or groups that have one each");
+  options.finish(owners_of<Optimizer>);
+  if (groups.empty()) return rest ? rest : registry.find("sgd")->make(options);
+  if (rest) groups.push_back({"optimizer", {"*"}, std::move(rest)});
+  return std::make_shared<OptimizerGroups>(std::move(groups));
+}
+
+/// A group without a name is of the optimizer around it, and has its options where it has none.
+void complete_groups(Value& document) {
+  Value* const optimizer = document.find("optimizer");
+  if (optimizer == nullptr || optimizer->find("name") == nullptr) return;
+  Value* const groups = optimizer->find("groups");
+  if (groups == nullptr || !groups->is(Value::Kind::Sequence)) return;
+  const Value around = *optimizer;
+  for (Value& group : groups->items) {
+    if (!group.is(Value::Kind::Mapping) || group.find("name") != nullptr) continue;
+    for (const auto& [key, value] : around.fields)
+      if (key != "groups" && group.find(key) == nullptr) group.at_or_add(key) = value;
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Dataset> read_dataset(Options& root) {
@@ -174,8 +249,7 @@ void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
   balance = std::move(pipeline.balance);
   e.scheme = read_part<Scheme>(root, "scheme", "model_parallel",
                                "Training scheme: when each pass runs, and with which weights.");
-  e.optimizer = read_part<Optimizer>(root, "optimizer", "sgd",
-                                     "Optimizer, with PyTorch's mathematics and defaults.");
+  e.optimizer = read_optimizer(root);
   Options lr = root.section("lr_schedule", "Learning rate over time.");
   e.lr_schedule = LrSchedule(lr);
   lr.finish();
@@ -197,6 +271,7 @@ Experiment read_experiment(const Value& given, const Problems& faults) {
   const Value written = options_of_run(given);
   Value document = written;
   complete_model(document);
+  complete_groups(document);
   Problems problems;
   problems.add(faults);
   Options root(&document, "", problems);

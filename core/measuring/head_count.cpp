@@ -43,7 +43,7 @@ LayerCost count_head(const Experiment& e, std::size_t layer, const Tensors& inpu
                      const Tensors& outputs, const at::Tensor& targets) {
   const LayerPtr head = e.model->head(layer);
   if (!head) return {};
-  head->set_name("head");
+  head->set_name("heads.0");  // whatever its stage is
   Tensors values{outputs[0]};
   LayerCost cost = count_layer(*head, values, e);
   cost.activation_bytes = boundary_bytes({outputs[0]});

@@ -25,7 +25,7 @@ LayerCost count_layer(const Layer& layer, Tensors& x, const Experiment& e) {
     cost.flops = operations.flops();
     cost.kernels = operations.kernels();
   }
-  cost.update_kernels = update_kernels(*e.optimizer, parameters);
+  cost.update_kernels = update_kernels(*e.optimizer, layer, parameters);
   cost.output_bytes = boundary_bytes(x);
   if (layer.skips().lent > 0) cost.output_bytes -= static_cast<std::int64_t>(x.back().nbytes());
   for (const at::Tensor& parameter : parameters) {

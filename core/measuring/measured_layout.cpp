@@ -8,6 +8,7 @@
 #include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/experiment/grouped_parameters.h"
 #include "core/measuring/measured_balance.h"
 #include "core/nn/memory_format.h"
 #include "core/system/file.h"
@@ -88,6 +89,10 @@ std::filesystem::path shared_cut_file(const Experiment& e, const LayoutRequest& 
         kBalance, "pipeline.cut", "pipeline.device", "pipeline.threads", "pipeline.memory_format",
         "pipeline.recompute"})
     if (const Value* const value = e.resolved.find_path(path)) key.at_or_add(path) = *value;
+  for (const OptimizerGroup& group : e.optimizer->groups()) {
+    const Value* const name = e.resolved.find_path(dotted(group.option) + ".name");
+    key.at_or_add(group.option) = Value::of(concat(join(group.match, ", "), ": ", name->text));
+  }
   return request.runs / concat("cut-", digest(key), ".yaml");
 }
 

@@ -72,7 +72,7 @@ Boundary measure_layer(Profile& profile, const Experiment& e, std::size_t i,
   if (profile.timed) {
     times = measurement.measure_times(settings.repetitions, (1 - kWeights) * seconds);
     if (profile.layers[i].copy_bytes == 0)  // otherwise it follows from the update's time
-      measure_weight_times(profile.layers[i], *e.optimizer,
+      measure_weight_times(profile.layers[i], *e.optimizer, *e.layers[i],
                            empty_parameters(*e.layers[i], e.train.precision, settings.device),
                            settings.repetitions, kWeights * seconds);
   }
@@ -167,7 +167,12 @@ Profile described(const Experiment& e, at::Device device) {
   if (const std::string graph = graph_digest(e); !graph.empty())
     costs.at_or_add("graph") = Value::of(graph);
   costs.at_or_add("loss") = *e.resolved.find("loss");
-  costs.at_or_add("optimizer") = without(*e.resolved.find("optimizer"), {"lr"});
+  Value optimizer = without(*e.resolved.find("optimizer"), {"lr"});
+  if (Value* const groups = optimizer.find("groups")) {
+    for (Value& group : groups->items) group = without(group, {"lr"});
+    if (groups->items.empty()) optimizer = without(optimizer, {"groups"});
+  }
+  costs.at_or_add("optimizer") = std::move(optimizer);
   return {.model = e.resolved.find_path("model.name")->text,
           .digest = digest(costs),
           .device = c10::DeviceTypeName(device.type(), /*lower_case=*/true),

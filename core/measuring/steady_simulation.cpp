@@ -184,7 +184,7 @@ const SteadySimulator::Held& SteadySimulator::held(int minibatches) {
   Held made{.proved = proof_(settled_.schedule(minibatches))};
   const Holdings held = settled_.holdings(made.proved.schedule);
   made.optimizer_state = held.slots();
-  made.optimizer_tables = held.table_bytes(settled_.stage_layers());
+  made.optimizer_tables = held.table_bytes(settled_.stage_layers_and_heads());
   return schedules_.emplace(minibatches, std::move(made)).first->second;
 }
 

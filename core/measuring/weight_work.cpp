@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 
+#include "core/experiment/grouped_parameters.h"
 #include "core/nn/meta/operation_count.h"
 #include "core/optim/optimizer.h"
 #include "core/runtime/devices/device_stream.h"
@@ -21,11 +22,14 @@ constexpr double kDriftMoves = 10;                // Stage::apply: a copy, a dif
 /// Weights of one layer with their gradients and the state of an optimizer that predicts.
 class WeightWork {
  public:
-  WeightWork(const Optimizer& optimizer, const std::vector<at::Tensor>& parameters, bool predicts)
+  WeightWork(const Optimizer& optimizer, const Layer& layer,
+             const std::vector<at::Tensor>& parameters, bool predicts)
       : optimizer_(optimizer) {
-    std::vector<std::pair<std::string, std::vector<std::int64_t>>> shapes;
+    NamedShapes shapes;
+    const std::vector<ParameterSpec> specs = layer.parameters();
     for (const at::Tensor& parameter : parameters) {
-      shapes.emplace_back(std::to_string(shapes.size()), parameter.sizes().vec());
+      shapes.emplace_back(parameter_name(layer, specs[shapes.size()].name),
+                          parameter.sizes().vec());
       gradients_.push_back(at::zeros_like(parameter));
     }
     const at::TensorOptions options = parameters.front().options();
@@ -70,17 +74,34 @@ double middle_of(std::vector<double> values) {
   return *middle;
 }
 
+/// The optimizers with their shares of the weights.
+std::vector<std::pair<const Optimizer*, double>> shares_of(const Experiment& experiment) {
+  const auto groups = experiment.optimizer->groups();
+  if (groups.empty()) return {{experiment.optimizer.get(), 1}};
+  const std::vector<GroupShare> shares = group_shares(experiment);
+  double all = 0;
+  for (const GroupShare& share : shares) all += static_cast<double>(share.parameters);
+  std::vector<std::pair<const Optimizer*, double>> weighed;
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    weighed.emplace_back(groups[i].optimizer.get(),
+                         static_cast<double>(shares[i].parameters) / std::max(all, 1.0));
+  return weighed;
+}
+
 }  // namespace
 
 WeightMoves weight_moves(const Experiment& experiment) {
   const Schedule schedule =
       experiment.scheme->schedule(experiment.shape(2 * experiment.pipeline.stages + 2));
   const Predictions predictions = predictions_of(schedule);
-  const auto slots = experiment.optimizer->slot_names(predictions.any).size();
   const double kept = predictions.by_lookahead ? 1 : 0;
   WeightMoves moves;
-  moves.update = 3 + 2 * static_cast<double>(slots) + kept;
-  moves.prediction = 2 + experiment.optimizer->slots_predicted_from() + kept;
+  moves.update = 3 + kept;
+  moves.prediction = 2 + kept;
+  for (const auto& [optimizer, share] : shares_of(experiment)) {
+    moves.update += share * 2 * static_cast<double>(optimizer->slot_names(predictions.any).size());
+    moves.prediction += share * optimizer->slots_predicted_from();
+  }
   if (predictions.by_drift) {
     moves.update += kDriftMoves;
     moves.prediction = moves.fused_prediction = 3;
@@ -88,26 +109,27 @@ WeightMoves weight_moves(const Experiment& experiment) {
   return moves;
 }
 
-std::int64_t update_kernels(const Optimizer& optimizer, const std::vector<at::Tensor>& parameters) {
+std::int64_t update_kernels(const Optimizer& optimizer, const Layer& layer,
+                            const std::vector<at::Tensor>& parameters) {
   if (parameters.empty()) return 0;
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> shapes;
   for (const at::Tensor& parameter : parameters)
     shapes.push_back(at::empty_like(parameter, parameter.options().device(at::kMeta)));
-  WeightWork work(optimizer, shapes, /*predicts=*/false);
+  WeightWork work(optimizer, layer, shapes, /*predicts=*/false);
   work.update();  // the first may be another one
   const OperationCount operations;
   work.update();
   return operations.kernels();
 }
 
-void measure_weight_times(LayerCost& cost, const Optimizer& optimizer,
+void measure_weight_times(LayerCost& cost, const Optimizer& optimizer, const Layer& layer,
                           const std::vector<at::Tensor>& parameters, int repetitions,
                           double seconds) {
   if (parameters.empty()) return;
   const at::NoGradGuard no_grad;
   const at::Device device = parameters.front().device();
-  WeightWork work(optimizer, parameters, /*predicts=*/true);
+  WeightWork work(optimizer, layer, parameters, /*predicts=*/true);
   constexpr std::array kWorks{&WeightWork::update, &WeightWork::update_to_new_version,
                               &WeightWork::predict, &WeightWork::update_and_predict};
   std::array<std::vector<double>, kWorks.size()> times;

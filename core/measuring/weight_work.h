@@ -19,12 +19,13 @@ namespace pipewright {
 WeightMoves weight_moves(const Experiment& experiment);
 
 /// Operators of one update of these parameters on a device that starts them one by one.
-std::int64_t update_kernels(const Optimizer& optimizer, const std::vector<at::Tensor>& parameters);
+std::int64_t update_kernels(const Optimizer& optimizer, const Layer& layer,
+                            const std::vector<at::Tensor>& parameters);
 
 /// Measures new_version, prediction and fused_prediction of a layer with these parameters on their
 /// device: medians of so many repetitions or, with 0, of 3 to 50 within `seconds`, after a warm-up.
 /// The times of an update in place are taken off, and what remains is at least 0.
-void measure_weight_times(LayerCost& cost, const Optimizer& optimizer,
+void measure_weight_times(LayerCost& cost, const Optimizer& optimizer, const Layer& layer,
                           const std::vector<at::Tensor>& parameters, int repetitions,
                           double seconds);
 

@@ -102,9 +102,9 @@ class Muon final : public Optimizer {
   }
   int slots_predicted_from() const override { return 1; }
 
-  std::vector<StateTable> tables() const override {
+  std::vector<StateTable> tables(bool) const override {
     return {{"exp_avg_sq", [this](const FlatLayout::Entry& entry) {
-               return is_matrix(entry) ? std::vector<std::int64_t>() : entry.shape;
+               return is_matrix(entry) ? std::nullopt : std::optional(entry.shape);
              }}};
   }
   NamedLayers named_layers() const override { return {"adamw.layers", layers_}; }

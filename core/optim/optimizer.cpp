@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "core/nn/memory_format.h"
+#include "core/optim/optimizer_groups.h"
 #include "core/tensors/torch.h"
 
 namespace pipewright {
@@ -31,6 +32,7 @@ double Prediction::distance() const {
 void predict(const Optimizer& optimizer, const Prediction& prediction) {
   const std::int64_t all = prediction.weights.numel();
   if (!prediction.made) return optimizer.predict(prediction, {0, all});
+  if (!prediction.state.parts.empty()) return predict_parts(prediction);
   constexpr std::int64_t kGrain = 1 << 15, kBlock = 1 << 12;
   at::parallel_for(0, all, kGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; i += kBlock) {
@@ -48,6 +50,7 @@ void step_and_predict(const Optimizer& optimizer, OptimizerStep step,
     predict(optimizer, prediction);
     return;
   }
+  if (!step.state.parts.empty()) return step_and_predict_parts(step, prediction);
   step.made = [&, of_weights = step.made](std::int64_t begin, std::int64_t end) {
     if (of_weights) of_weights(begin, end);
     optimizer.predict(prediction, {begin, end});
@@ -56,12 +59,14 @@ void step_and_predict(const Optimizer& optimizer, OptimizerStep step,
   optimizer.step(step);
 }
 
-std::int64_t numbers_in_tables(const Optimizer& optimizer, const FlatLayout& layout) {
+std::int64_t numbers_in_tables(const Optimizer& optimizer, const FlatLayout& layout,
+                               bool predicts) {
   std::int64_t count = 0;
-  for (const StateTable& table : optimizer.tables())
+  for (const StateTable& table : optimizer.tables(predicts))
     for (const FlatLayout::Entry& entry : layout.entries)
-      if (const auto shape = table.shape_for(entry); !shape.empty())
-        count += std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+      if (const auto shape = table.shape_for(entry))
+        count +=
+            std::accumulate(shape->begin(), shape->end(), std::int64_t{1}, std::multiplies<>());
   return count;
 }
 
@@ -70,14 +75,16 @@ OptimizerState fresh_state(const Optimizer& optimizer, const FlatLayout& layout,
   OptimizerState state;
   for (std::size_t i = 0; i < optimizer.slot_names(predicts).size(); ++i)
     state.slots.push_back(at::zeros({layout.size}, options));
-  for (const StateTable& table : optimizer.tables()) {
+  for (const StateTable& table : optimizer.tables(predicts)) {
     std::vector<at::Tensor>& tensors = state.tables.emplace_back();
     for (const FlatLayout::Entry& entry : layout.entries) {
-      const std::vector<std::int64_t> shape = table.shape_for(entry);
-      tensors.push_back(shape.empty() ? at::Tensor() : at::zeros(shape, options));
+      const auto shape = table.shape_for(entry);
+      tensors.push_back(shape ? laid_out(at::zeros(*shape, options), entry.channels_last)
+                              : at::Tensor());
     }
   }
   if (keep_gradient) state.last_gradient = at::zeros({layout.size}, options);
+  if (!optimizer.groups().empty()) state.parts = parts_of(optimizer, layout, state, predicts);
   return state;
 }
 

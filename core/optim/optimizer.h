@@ -52,6 +52,9 @@ struct OptimizerState {
   std::vector<std::vector<at::Tensor>> tables;
   at::Tensor last_gradient;  ///< including weight decay; kept only for PredictionRule::Lookahead
   at::Tensor drift;          ///< δ, kept only for PredictionRule::Drift
+  struct Part;
+  /// Of an optimizer of groups: each parameter's own state, which shares the tensors above.
+  std::vector<Part> parts;
 };
 
 /// Called for elements [begin, end) of a flat tensor as soon as they are written, while they are
@@ -97,8 +100,17 @@ struct FlatRange {
 /// A kind of state with one tensor for some parameters, not as large as they are.
 struct StateTable {
   std::string name;
-  /// The tensor's shape for a parameter; empty: it has none.
-  std::function<std::vector<std::int64_t>(const FlatLayout::Entry&)> shape_for;
+  /// The tensor's shape for a parameter, if it has one.
+  std::function<std::optional<std::vector<std::int64_t>>(const FlatLayout::Entry&)> shape_for;
+};
+
+class Optimizer;
+
+/// The parameters that an optimizer steps besides others, by the names that weights files have.
+struct OptimizerGroup {
+  std::string option;              ///< where it is in an experiment file: "optimizer.groups[0]"
+  std::vector<std::string> match;  ///< globs, of which one must match
+  std::shared_ptr<const Optimizer> optimizer;
 };
 
 /// An update rule, equal to that of PyTorch 2.11's optimizer of the same name or, where PyTorch has
@@ -107,6 +119,7 @@ struct StateTable {
 class Optimizer {
  public:
   explicit Optimizer(Options& options, double default_lr);
+  explicit Optimizer(double lr) : lr_(lr) {}
   virtual ~Optimizer() = default;
 
   double lr() const { return lr_; }
@@ -114,7 +127,10 @@ class Optimizer {
   /// these include tensors that only predictions need, such as the last gradient of plain SGD.
   virtual std::vector<std::string> slot_names(bool predicts) const = 0;
   /// The state besides these. Its functions may not outlive the optimizer.
-  virtual std::vector<StateTable> tables() const { return {}; }
+  virtual std::vector<StateTable> tables([[maybe_unused]] bool predicts) const { return {}; }
+  /// The groups of parameters that have optimizers of their own; the first that matches a parameter
+  /// has it. None: it steps all itself.
+  virtual std::span<const OptimizerGroup> groups() const { return {}; }
   /// Layers that its options name, and the option that does; a layer that the model does not have
   /// is the experiment's mistake.
   struct NamedLayers {
@@ -156,8 +172,16 @@ class Optimizer {
   double lr_;
 };
 
+/// The state of one parameter of several, and what steps it.
+struct OptimizerState::Part {
+  const Optimizer* optimizer = nullptr;
+  FlatLayout layout;        ///< of the parameter alone
+  std::int64_t offset = 0;  ///< of the parameter in the flat tensors of all
+  OptimizerState state;
+};
+
 /// How many numbers the tables have for parameters of that layout.
-std::int64_t numbers_in_tables(const Optimizer& optimizer, const FlatLayout& layout);
+std::int64_t numbers_in_tables(const Optimizer& optimizer, const FlatLayout& layout, bool predicts);
 
 /// Predicts all elements, and calls `prediction.made` for them.
 void predict(const Optimizer& optimizer, const Prediction& prediction);

@@ -63,7 +63,7 @@ class Soap final : public Optimizer {
   }
   int slots_predicted_from() const override { return 1; }
 
-  std::vector<StateTable> tables() const override {
+  std::vector<StateTable> tables(bool) const override {
     std::vector<StateTable> all;
     for (const char* const kind : {"shampoo", "basis"})
       for (const Side side : {kRows, kColumns})
@@ -71,7 +71,7 @@ class Soap final : public Optimizer {
             {concat(kind, side == kRows ? "_rows" : "_columns"),
              [this, side](const FlatLayout::Entry& entry) {
                const std::int64_t length = length_of(entry, side);
-               return length > 0 ? std::vector{length, length} : std::vector<std::int64_t>();
+               return length > 0 ? std::optional(std::vector{length, length}) : std::nullopt;
              }});
     return all;
   }

@@ -15,13 +15,13 @@ int Holdings::slots() const {
 
 std::int64_t Holdings::table_bytes(const NamedShapes& parameters) const {
   const auto each = static_cast<std::int64_t>(at::elementSize(precision.weights));
-  return each * numbers_in_tables(optimizer, flat_layout(parameters, each));
+  return each * numbers_in_tables(optimizer, flat_layout(parameters, each), predictions.any);
 }
 
 std::vector<std::int64_t> Holdings::table_bytes(
     const std::vector<std::vector<LayerPtr>>& stages) const {
   std::vector<std::int64_t> bytes;
-  if (optimizer.tables().empty()) return bytes;
+  if (optimizer.tables(predictions.any).empty()) return bytes;
   for (const std::vector<LayerPtr>& layers : stages)
     bytes.push_back(table_bytes(parameter_shapes(layers)));
   return bytes;

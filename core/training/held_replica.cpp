@@ -53,7 +53,7 @@ std::vector<Slot> slots_of(const HeldReplica& held) {
   };
   const auto names = optimizer.slot_names(held.stage->predicts());
   for (std::size_t s = 0; s < names.size(); ++s) add(names[s], state.slots[s]);
-  const auto tables = optimizer.tables();
+  const auto tables = optimizer.tables(held.stage->predicts());
   for (std::size_t t = 0; t < tables.size(); ++t) all.push_back({tables[t].name, state.tables[t]});
   for (const auto& [name, flat] : held.stage->rule_slots()) add(name, flat);
   if (state.last_gradient.defined()) add("last_gradient", state.last_gradient);

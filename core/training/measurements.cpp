@@ -104,8 +104,10 @@ void Measurements::try_out(std::int64_t done, Progress* progress) {
   for (const std::string& line : announcement(plan_, done, bytes)) progress->line(line);
 }
 
-/// Finds the edges of stability, if the experiment has any.
+/// Finds the edges of stability, if the experiment has any. Those of groups are of other curvature
+/// than a stage's, which is measured.
 void Measurements::begin_watch() {
+  if (!plan_.experiment->optimizer->groups().empty()) return;
   try {
     if (const auto dynamics = dynamics_of(*plan_.experiment))
       edges_.emplace(stability_report(*dynamics), plan_.minibatches);

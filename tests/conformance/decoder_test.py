@@ -28,15 +28,71 @@ def data(samples):
     return (torch.randint(SMALL["vocabulary"], (samples, SMALL["tokens"])) for _ in "xy")
 
 
-def train(module, x, y):
+class Sgd:
+    ours = {"optimizer": {"name": "sgd", "lr": RATE, "momentum": MOMENTUM}}
+
+    @staticmethod
+    def theirs(named):
+        return [torch.optim.SGD(named.values(), lr=RATE, momentum=MOMENTUM)]
+
+    @staticmethod
+    def factor(_):
+        return 1
+
+
+class OfTheContest:
+    """Muon for the matrices of blocks, AdamW with a rate each for the embedding, the output and vectors, which fall together."""
+
+    ours = {
+        "optimizer": {
+            "name": "adamw",
+            "lr": 0.015,
+            "betas": [0.8, 0.95],
+            "eps": 1e-10,
+            "weight_decay": 0.001,
+            "groups": [
+                {"match": "layers.*_proj.weight", "name": "muon", "lr": 0.025, "momentum": 0.95, "weight_decay": 0.05},
+                {"match": "embeddings.tokens.weight", "lr": 0.7},
+                {"match": "lm_head.weight", "lr": 0.004},
+            ],
+        },
+        "lr_schedule": {"name": "linear", "per": "step"},
+    }
+
+    @staticmethod
+    def theirs(named):
+        named = dict(named)
+        matrices = [named.pop(name) for name in list(named) if name.startswith("layers.") and name.endswith("_proj.weight")]
+        rest = [
+            {"params": [named.pop("embeddings.tokens.weight")], "lr": 0.7},
+            {"params": [named.pop("lm_head.weight")], "lr": 0.004},
+            {"params": list(named.values()), "lr": 0.015},
+        ]
+        return [
+            torch.optim.Muon(matrices, lr=0.025, momentum=0.95, nesterov=True, weight_decay=0.05),
+            torch.optim.AdamW(rest, betas=(0.8, 0.95), eps=1e-10, weight_decay=0.001),
+        ]
+
+    @staticmethod
+    def factor(step):
+        return 1 - step / STEPS
+
+
+def train(module, x, y, by):
     """Ten steps in PyTorch: the losses; module has the weights."""
-    optimizer = torch.optim.SGD(module.named().values(), lr=RATE, momentum=MOMENTUM)
+    optimizers = by.theirs(module.named())
+    groups = [group for optimizer in optimizers for group in optimizer.param_groups]
+    rates = [group["lr"] for group in groups]
     losses = []
-    for x_i, y_i in zip(x.split(BATCH), y.split(BATCH)):
-        optimizer.zero_grad()
+    for step, (x_i, y_i) in enumerate(zip(x.split(BATCH), y.split(BATCH))):
+        for group, rate in zip(groups, rates):
+            group["lr"] = rate * by.factor(step)
+        for optimizer in optimizers:
+            optimizer.zero_grad()
         loss = torch.nn.functional.cross_entropy(module(x_i).flatten(0, 1), y_i.flatten())
         loss.backward()
-        optimizer.step()
+        for optimizer in optimizers:
+            optimizer.step()
         losses.append(loss.item())
     return losses
 
@@ -53,7 +109,6 @@ class Decoder(unittest.TestCase):
             "loader": {"batch_size": BATCH, "shuffle": False},
             "model": {"name": "decoder", "weights": "start.safetensors"} | SMALL | module.options,
             "scheme": {"name": "model_parallel"},
-            "optimizer": {"name": "sgd", "lr": RATE, "momentum": MOMENTUM},
             "train": {"epochs": 1, "precision": "float64", "checkpoint": {"every": 0}},
         } | changes
         (self.folder / f"{label}.yaml").write_text(json.dumps(made))
@@ -79,7 +134,7 @@ class Decoder(unittest.TestCase):
         print(f"{label:40} weights {far:.1e}, losses {losses:.1e}", flush=True)
         self.assertLessEqual(max(far, losses), LIMIT, label)
 
-    def check(self, make):
+    def check(self, make, by=Sgd):
         with tempfile.TemporaryDirectory(prefix="pipewright-decoder-") as folder:
             self.folder = Path(folder)
             torch.manual_seed(3)
@@ -89,7 +144,7 @@ class Decoder(unittest.TestCase):
             beginning = self.from_transformers(module)
             x, y = data(BATCH * STEPS)
             save_file({"train.x": x, "train.y": y, "test.x": x[:1].clone(), "test.y": y[:1].clone()}, self.folder / "data.safetensors")
-            losses = train(module, x, y)
+            losses = train(module, x, y, by)
             theirs = ({name: each.detach() for name, each in module.named().items()}, losses)
             moved = max(difference(theirs[0][name], each) for name, each in start.items())
             self.assertGreater(moved, 1e-3, "nothing was learned")
@@ -101,7 +156,7 @@ class Decoder(unittest.TestCase):
                 "in slices": {"pipeline": cut | {"slices": 3}, "scheme": {"name": "seq1f1b"}},
                 "with split backwards": {"pipeline": cut, "scheme": {"name": "zb_h1"}},
             }.items():
-                self.compare(f"{make.__name__}, {label}", self.trained(label, module, **changes), theirs)
+                self.compare(f"{make.__name__}, {label}", self.trained(label, module, **by.ours, **changes), theirs)
 
     def test_llama(self):
         self.check(decoder_modules.Llama)
@@ -111,6 +166,12 @@ class Decoder(unittest.TestCase):
 
     def test_contest(self):
         self.check(decoder_modules.Contest)
+
+    def test_contest_with_its_optimizers(self):
+        """PyTorch's Muon in float64: where it would round to bfloat16, it copies."""
+        rounding, torch.Tensor.bfloat16 = torch.Tensor.bfloat16, lambda tensor: tensor.clone()
+        self.addCleanup(setattr, torch.Tensor, "bfloat16", rounding)
+        self.check(decoder_modules.Contest, OfTheContest)
 
 
 if __name__ == "__main__":

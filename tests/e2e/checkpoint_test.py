@@ -89,6 +89,10 @@ class Checkpoint(harness.EndToEnd):
         schemes = {
             "model_parallel": {"scheme": {"name": "model_parallel"}},
             "gpipe": {"scheme": {"name": "gpipe"}, "pipeline.microbatches": 2},
+            "optimizers by part": {
+                "scheme": {"name": "gpipe"},
+                "optimizer": {"name": "adam", "lr": 0.002, "groups": [{"match": "conv?.weight", "name": "muon", "lr": 0.02}]},
+            },
         }
         for scheme, changes in schemes.items():
             experiment = changed(
@@ -100,7 +104,7 @@ class Checkpoint(harness.EndToEnd):
             whole = self.train(experiment, "whole", "--overwrite")
             for title, layout in layouts.items():
                 with self.subTest(scheme=scheme, layout=title):
-                    out = f"{scheme}_{title.replace(' ', '_')}"
+                    out = f"{scheme}_{title}".replace(" ", "_")
                     run = self.killed_in_a_checkpoint(experiment, out, 1)
                     self.write(f"{out}.yaml", changed(experiment, layout))
                     done = self.resume(out)

@@ -141,6 +141,11 @@ OTHERS = {
         "train.drain": "never",
         "train.precision": "float64",
     },
+    "optimizers by part, predicted": {
+        "scheme": {"name": "pipeoptim"},
+        "train.precision": "bfloat16",
+        "optimizer": {"name": "adamw", "lr": 0.004, "groups": [{"match": "*.weight", "name": "muon", "lr": 0.02}]},
+    },
     "2 intra-op threads": {"scheme": {"name": "pipeoptim"}, "model.width": 1, "pipeline.threads": 2},
     "a quadratic with discrepancy, gradients summed": {
         "dataset": {"name": "quadratic", "train": 96, "noise": 0.1},

@@ -37,6 +37,11 @@ CASES = {
         "optimizer.lr": 0.002,
         "train.checkpoint": {"every": 7, "unit": "minibatch"},
     },
+    "by part": {
+        "scheme": {"name": "spectrain"},
+        "optimizer": {"name": "adamw", "lr": 0.002, "groups": [{"match": "*.weight", "name": "muon", "lr": 0.02}]},
+        "train.checkpoint": {"every": 7, "unit": "minibatch"},
+    },
     "mixed": {"scheme": {"name": "spectrain"}, "train.precision": "bfloat16"},
     "loss scaling": {"scheme": {"name": "pipedream"}, "train.precision": "float16"},
     "drawn delays": {

@@ -15,6 +15,7 @@
 #include "core/drawing/render_cut.h"
 #include "core/experiment/dynamics.h"
 #include "core/experiment/experiment.h"
+#include "core/experiment/grouped_parameters.h"
 #include "core/experiment/named_keys.h"
 #include "core/experiment/reading.h"
 #include "core/experiment/stage_layout.h"
@@ -95,11 +96,28 @@ void print_plan(const Plan& plan, const std::optional<HardwareFit>& fit) {
             : memory_text(plan).c_str());
 }
 
+/// What each group of the optimizer has.
+void print_groups(const Experiment& e) {
+  const auto groups = e.optimizer->groups();
+  const std::vector<GroupShare> shares = group_shares(e);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const std::string name = e.resolved.find_path(dotted(groups[i].option) + ".name")->text;
+    const std::string which =
+        groups[i].option == "optimizer" ? "the others" : join(groups[i].match, ", ");
+    print("%-11s %s: %s of %s, %s\n", i == 0 ? "optimizer" : "", which.c_str(), name.c_str(),
+          counted(shares[i].tensors, "tensor").c_str(),
+          counted(shares[i].parameters, "parameter").c_str());
+  }
+}
+
 /// A line on the edges of stability of an optimizer that has them.
 void print_edges(const Experiment& e) {
   try {
-    if (const auto dynamics = dynamics_of(e))
-      print("stability   %s\n", stability_line(stability_report(*dynamics)).c_str());
+    const std::vector<GroupDynamics> all = dynamics_of_groups(e);
+    if (all.empty()) return;
+    const std::string of = e.optimizer->groups().empty() ? "" : all.front().option + ": ";
+    print("stability   %s%s\n", of.c_str(),
+          stability_line(stability_report(all.front().dynamics)).c_str());
   } catch (const Error& error) {  // the training needs no edges
     if (error.kind() != ErrorKind::Experiment) throw;
     print("stability   %s\n", error.what());
@@ -185,6 +203,7 @@ void check_one(const CommandLine& line, Value document, const std::string& remar
   const Plan plan = make_plan(settled);
   check_weights(plan);
   print_plan(plan, fit);
+  print_groups(settled);
   print_edges(settled);
   if (!fit) print_cut(settled);
   print_remarks(plan, !fit);

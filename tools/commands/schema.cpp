@@ -95,7 +95,8 @@ Value part_schema(const OptionInfo& section, const PartKind& kind, const Nested&
   return schema;
 }
 
-constexpr const char *kDirection = "compression_of_one_direction",
+constexpr const char *kGroups = "optimizers_of_groups",
+                     *kDirection = "compression_of_one_direction",
                      *kOtherwise = "compression_of_other_edges";
 
 /// Schema of `pipeline.compression`. Its directions and `otherwise` are definitions.
@@ -126,6 +127,21 @@ Value parts_schema(const OptionInfo& parts, const PartKind& kind, const char* fa
   each.section = {name};
   Value schema = described("array", parts.help.c_str());
   add(schema, "items", part_schema(each, kind));
+  return schema;
+}
+
+/// Schema of `optimizer.groups`: parts that are named here or around, with their parameters.
+Value groups_schema(const OptionInfo& groups, const PartKind& optimizers) {
+  OptionInfo each = groups;
+  each.help = "Parameters, and an optimizer with its options.";
+  for (const char* const name : {"match", "name"}) each.section.emplace_back().name = name;
+  for (const std::string& name : optimizers.names())
+    each.section.back().choices.push_back(Value::of(name));
+  each.section.back().type = OptionInfo::Type::Choice;
+  each.section.back().fallback = Value::of("");
+  each.section.front().required = true;
+  Value schema = described("array", groups.help.c_str());
+  add(schema, "items", part_schema(each, optimizers));
   return schema;
 }
 
@@ -189,7 +205,13 @@ Value experiment_schema() {
   Value definitions = Value::mapping();
   for (const PartKind& kind : part_kinds()) {
     const auto section = std::ranges::find(options, kind.name, &OptionInfo::name);
-    if (section != options.end()) add(properties, kind.name, part_schema(*section, kind));
+    if (section != options.end()) {
+      const bool grouped = kind.name == "optimizer";
+      const auto groups = std::ranges::find(section->section, "groups", &OptionInfo::name);
+      if (grouped) add(definitions, kGroups, groups_schema(*groups, kind));
+      add(properties, kind.name,
+          part_schema(*section, kind, grouped ? Nested{{"groups", kGroups}} : Nested{}));
+    }
     for (const auto& [list, of, fallback] : kLists)
       if (kind.name == of)
         add(properties, list,

@@ -9,6 +9,7 @@
 #include "core/config/json.h"
 #include "core/experiment/dynamics.h"
 #include "core/experiment/experiment.h"
+#include "core/experiment/grouped_parameters.h"
 #include "core/experiment/identity.h"
 #include "core/records/probe_log.h"
 #include "core/records/run_record.h"
@@ -172,7 +173,8 @@ MeasuredCurvature curvature_of_run(const std::filesystem::path& folder,
   return measured;
 }
 
-void print_notes(const StabilityReport& report, const Experiment& experiment) {
+void print_notes(const StabilityReport& report, const Experiment& experiment,
+                 const std::string& optimizer) {
   if (!report.measured.empty())
     print(
         "\nnote: training drifts to the edge of stability by itself: a product near the edge is a "
@@ -181,7 +183,7 @@ void print_notes(const StabilityReport& report, const Experiment& experiment) {
     print(
         "\nnote: curvature is that of the preconditioned Hessian P^-1/2 H P^-1/2, with %s's "
         "divisors P as they are\n",
-        experiment.resolved.find_path("optimizer.name")->text.c_str());
+        experiment.resolved.find_path(dotted(optimizer) + ".name")->text.c_str());
   if (report.first_mismatch >= 0 && report.discrepancy == 0)
     print(
         "\nnote: the backward of stage %d reads other weights than its forward; that is left out "
@@ -195,8 +197,34 @@ void print_notes(const StabilityReport& report, const Experiment& experiment) {
 
 void print_as_text(const StabilityReport& report, const Experiment& experiment) {
   print("experiment  %s\n\n%s", experiment.name.c_str(), stability_text(report).c_str());
-  print_notes(report, experiment);
+  print_notes(report, experiment, "optimizer");
   print("\n%s", answer_text(report).c_str());
+}
+
+/// An optimizer of groups: a report of each that has edges, the smallest first.
+void print_groups(const std::vector<GroupDynamics>& groups, const Experiment& experiment,
+                  double discrepancy, const CommandLine& line, StabilityFormat format) {
+  line.refuse_given({"run", "hessian"},
+                    "is about the curvature of whole stages, but the optimizer has groups");
+  if (format == StabilityFormat::Csv)
+    throw Error(ErrorKind::Experiment,
+                "--format is 'csv', but the optimizer has groups; expected text or json");
+  Value figures = Value::mapping();
+  Value& list = figures.at_or_add("groups") = Value::sequence();
+  if (format == StabilityFormat::Text) print("experiment  %s\n", experiment.name.c_str());
+  for (GroupDynamics group : groups) {
+    group.dynamics.discrepancy = discrepancy;
+    const StabilityReport report = stability_report(group.dynamics);
+    Value& value = list.items.emplace_back(stability_value(report));
+    value.at_or_add("optimizer") = *experiment.resolved.find_path(dotted(group.option));
+    if (format != StabilityFormat::Text) continue;
+    print("\n%s\n\n%s", group.option.c_str(), stability_text(report).c_str());
+    print_notes(report, experiment, group.option);
+    print("\n%s", answer_text(report).c_str());
+  }
+  const std::string json = to_json(figures) + "\n";
+  if (format == StabilityFormat::Json) print("%s", json.c_str());
+  if (line.given("json")) write_output(line.text("json"), json);
 }
 
 void declare_options(CommandLine& line) {
@@ -279,10 +307,15 @@ int run_stability(const std::vector<std::string>& arguments) {
   const Experiment experiment = experiment_of(line);
   const std::filesystem::path run = run_in(line.text("run"), line);
   if (line.given("run")) refuse_other_run(run, experiment);
-  std::optional<Dynamics> dynamics = dynamics_of(experiment);
-  if (!dynamics)
+  std::vector<GroupDynamics> all = dynamics_of_groups(experiment);
+  if (all.empty())
     throw Error(ErrorKind::Experiment, no_recurrence(experiment),
                 experiment.where("optimizer.name"));
+  if (!experiment.optimizer->groups().empty()) {
+    print_groups(all, experiment, discrepancy, line, format);
+    return 0;
+  }
+  Dynamics* const dynamics = &all.front().dynamics;
   dynamics->discrepancy = discrepancy;
   StabilityReport report = stability_report(*dynamics);
   if (line.given("hessian"))

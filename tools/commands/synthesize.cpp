@@ -124,7 +124,7 @@ ScheduleLimits limits_of(const CommandLine& line, const Experiment& experiment,
   limits.staleness = whole(line, "staleness", 0);
   const Holdings held = experiment.holdings(pipeline_schedule(shape, {}));
   limits.optimizer_state = held.slots();
-  limits.optimizer_tables = held.table_bytes(experiment.stage_layers());
+  limits.optimizer_tables = held.table_bytes(experiment.stage_layers_and_heads());
   const auto workers = static_cast<std::size_t>(shape.workers_per_replica());
   if (line.given("memory"))
     limits.memory.assign(workers, static_cast<std::int64_t>(memory(line)));

@@ -88,6 +88,17 @@ TEST(Trimmed, CutsBlanksAtBothEndsOnly) {
   EXPECT_EQ(trimmed(""), "");
 }
 
+TEST(MatchesGlob, TakesStarsForAnythingAndQuestionMarksForOneCharacter) {
+  for (const char* glob :
+       {"*", "a.b.weight", "a.*", "*.weight", "a*t", "a.?.w*", "**b**", "*a.b.*"})
+    EXPECT_TRUE(matches_glob("a.b.weight", glob)) << glob;
+  for (const char* glob : {"", "a.b", "b.*", "*.bias", "a.??.*", "a.b.weight?", "*b", "A*"})
+    EXPECT_FALSE(matches_glob("a.b.weight", glob)) << glob;
+  EXPECT_TRUE(matches_glob("", "*"));
+  EXPECT_TRUE(matches_glob("abab", "*ab")) << "the last of several places";
+  EXPECT_FALSE(matches_glob("aba", "*ab"));
+}
+
 TEST(Nearest, FindsSlipsOfTheFinger) {
   const TextWords known{"version", "velocity", "as_coded"};
   EXPECT_EQ(nearest("verison", known), "version");

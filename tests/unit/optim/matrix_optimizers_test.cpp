@@ -91,7 +91,7 @@ TEST(Muon, KeepsSquaresForVectorsOnly) {
   ASSERT_EQ(state.tables.size(), 1U);
   EXPECT_FALSE(state.tables[0][0].defined());
   EXPECT_EQ(state.tables[0][1].sizes(), at::IntArrayRef({3}));
-  EXPECT_EQ(numbers_in_tables(*optimizer, layout), 3);
+  EXPECT_EQ(numbers_in_tables(*optimizer, layout, false), 3);
 }
 
 /// SOAP written with loops over t, from the paper's algorithm.
@@ -201,7 +201,7 @@ TEST(Soap, KeepsABasisForSidesThatAreNotTooLong) {
     EXPECT_EQ(state.tables[rows][2].sizes(), at::IntArrayRef({3, 3}));
     EXPECT_EQ(state.tables[rows + 1][2].sizes(), at::IntArrayRef({4, 4}));
   }
-  EXPECT_EQ(numbers_in_tables(*optimizer, layout), 2 * (16 + 9 + 16));
+  EXPECT_EQ(numbers_in_tables(*optimizer, layout, false), 2 * (16 + 9 + 16));
 }
 
 /// The order of a convolution's weight in memory is no matter, nor that of its state.

@@ -319,8 +319,13 @@ def only_dictionary(content):
     found = dictionaries_in(content)
     if has_weights(content):
         found = {".": content} | found
+    if not found:
+        others = any(isinstance(each, Tensor) for each in content.values())
+        raise Refused(
+            f"holds no weights: no tensor of floating-point numbers with a size{'; --key . takes its other tensors' if others else ''}"
+        )
     if len(found) != 1:
-        shown = ", ".join(map(in_a_line, found or [".", *content]))
+        shown = ", ".join(map(in_a_line, found))
         raise Refused(f"has weights under {len(found)} keys; choose with --key: {shown}")
     ((path, chosen),) = found.items()
     for name, value in content.items():

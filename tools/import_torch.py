@@ -34,7 +34,7 @@ from pathlib import Path
 import torch
 from importing.evaluation import remark_on_evaluation
 from importing.export import FORMAT, Export
-from importing.files import replace_all, safetensors
+from importing.files import part_of, replace_all, safetensors
 from importing.inputs import TYPES, call_of, ordered, parsed, sample
 from importing.modes import check_module, own_backwards, train_if_in_evaluation
 from importing.outputs import OneOutput, return_only
@@ -95,11 +95,15 @@ def remarks(export, document, module, inputs, choose):
 
 
 def refuse_foreign(out):
-    """A folder may be written again if this program has written it, which its graph.json shows."""
+    """A folder may be written again if this program has written it, which its graph.json shows, or the part file of it."""
     ours = False
-    if (out / "graph.json").is_file():  # reading a FIFO would never end
-        with open(out / "graph.json", "rb") as graph:
-            ours = graph.read(len(OURS)) == OURS
+    head = out / "graph.json"
+    for file in (head, part_of(head)):
+        if file.is_file() and (file == head or not file.is_symlink()):  # reading a FIFO would never end
+            with open(file, "rb") as graph:
+                begun = graph.read(len(OURS))
+            ours = begun == OURS or (file != head and OURS.startswith(begun))  # an import that was killed
+            break
     written = [part for name in (*NAMES, "unfinished") for part in (name, name + ".part")]
     found = [name for name in written if os.path.lexists(out / name)]
     if found and not ours:

@@ -181,6 +181,15 @@ class Operators(GraphTraining):
         self.assertEqual({each for each in admitted if drawing.search(each)}, set())
         self.assertEqual({each for each in admitted if re.search("file|storage|stream|_out$|strided|empty|resize|sparse", each)}, set())
 
+    def test_a_result_without_a_last_dimension_is_refused(self):
+        for function in (lambda x: x[:, :1].tanh().squeeze(-1), lambda x: x.sum(1)):
+            with self.assertRaises(Refusal) as caught, contextlib.redirect_stdout(io.StringIO()):
+                import_torch.import_module(Of(function), [Input((4,))], self.folder / "net")
+            said = r"^the result of the operator aten[.\w]+ of module '' \(\w+\.py:\d+\) has no dimension behind the samples"
+            self.assertRegex(str(caught.exception), said)
+            self.assertIn("[batch, 1]", str(caught.exception))
+            self.assertFalse((self.folder / "net").exists())
+
     def test_the_importer_knows_the_program_s_types(self):
         source = (SOURCE / "models" / "graph" / "graph_file.cpp").read_text()
         block = source[source.index("kGraphTypes{{") : source.index("}};", source.index("kGraphTypes{{"))]

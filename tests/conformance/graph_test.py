@@ -349,6 +349,16 @@ class Graph(graph_training.GraphTraining):
             link.symlink_to(precious)
             self.assertIn(f"net has a file {name}", self.import_module("with_constants", (12,), code=1))
             link.unlink()
+        head = weights.with_name("graph.json.part")
+        head.write_text("mine")
+        self.assertIn("net has a file graph.json.part", self.import_module("with_constants", (12,), code=1))
+        for begun in (b"", graph_training.import_torch.OURS[:5], graph_training.import_torch.OURS + b"1"):  # an import was killed
+            head.write_bytes(begun)
+            weights.with_name("weights.safetensors.part").write_text("half")
+            self.import_module("with_constants", (12,))
+            self.assertEqual(list(head.parent.glob("*.part")), [])
+            for path in head.parent.iterdir():
+                path.unlink()
         self.import_module("with_constants", (12,))
         weights.with_name("weights.safetensors.part").symlink_to(precious)
         self.import_module("with_constants", (12,))  # its own folder, in which a link is nobody's file

@@ -64,6 +64,11 @@ class Export:
                 self.call(node)
         if not self.inputs[0].meta["val"].shape[1:]:
             raise Refusal(f"a sample of the first input, '{self.input_names[0]}', has no size; expected sizes in its --input")
+        if not output.meta["val"].shape[1:]:
+            raise Refusal(
+                f"the result of {place_of(output)} has no dimension behind the samples; expected one number of a sample as "
+                "[batch, 1], without squeeze(-1)"
+            )
         first, *further = [self.described_input(*each) for each in zip(self.inputs, self.input_names)]
         if first["type"] == "int64" and not first["vocabulary"]:
             raise Refusal(f"the input '{first['name']}' is of type int64, but no embedding reads it; expected tokens for an embedding")

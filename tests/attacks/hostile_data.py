@@ -469,6 +469,8 @@ for operator, overload, arguments, says in (
     ("max_pool2d_with_indices_backward", "", {"grad_output": value("x")}, "is a part of a backward"),
     ("native_group_norm", "", {"input": value("x"), "N": 1 << 30}, "is a part of an operator that checks shapes"),
     ("linalg_lu_solve", "", {"LU": value("x"), "pivots": value("x"), "B": value("x")}, "trusts the pivots"),
+    ("lu_unpack", "", {"LU_data": value("x"), "LU_pivots": value("x")}, "trusts the pivots"),
+    ("combinations", "", X | {"r": 1 << 40}, "takes as many steps as a number says"),
     ("lstm_cell", "", {"input": value("x"), "hx": [value("x")] * 2}, "trusts the shapes"),
     ("max_unpool2d", "", X | {"indices": value("x"), "output_size": [8, 8]}, "trusts the places"),
     ("special_hermite_polynomial_h", "n_scalar", {"x": value("x"), "n": 1 << 60}, "takes as many steps as a number says"),

@@ -178,7 +178,7 @@ class Operators(GraphTraining):
         self.assertGreater(len(names), 1000)
         self.assertLessEqual({"conv2d", "outer", "square", "lstm", "index", "dropout", "add_", "topk"}, admitted)
         drawing = re.compile("rand|normal|uniform|bernoulli|poisson|multinomial|exponential|cauchy|geometric")
-        self.assertEqual({each for each in admitted if drawing.search(each)}, set())
+        self.assertEqual({each for each in admitted if drawing.search(each)}, {"poisson_nll_loss"})  # which draws nothing
         self.assertEqual({each for each in admitted if re.search("file|storage|stream|_out$|strided|empty|resize|sparse", each)}, set())
 
     def test_a_result_without_a_last_dimension_is_refused(self):

@@ -2,6 +2,8 @@
 #include "core/experiment/checks.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
@@ -200,6 +202,16 @@ void check_lent_weights(const Experiment& e, const Value& document, Problems& pr
     refuse(
         "whose weights cross once for several micro-batches, but perturb.weight_noise gives each "
         "its own; expected tie: none or start, or no noise");
+  for (std::size_t i = 0; i < e.probes.size(); ++i) {
+    constexpr std::array<std::string_view, 3> kOfPasses{"gradient_alignment", "gradient_noise",
+                                                        "mismatch"};
+    if (std::ranges::count(kOfPasses, e.probes[i].name) == 0) continue;
+    problems.add(document.find("probes")->items[i].place,
+                 concat("probes[", i, "] ", e.probes[i].name,
+                        " compares gradients of single passes, but with model.tie: same a part of "
+                        "the first stage's comes once per mini-batch; expected tie: none or start"),
+                 ErrorKind::Experiment);
+  }
 }
 
 /// Reports the probes that cannot measure this training.

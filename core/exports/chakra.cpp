@@ -239,6 +239,12 @@ ChakraTraces::ChakraTraces(const SimulatedSchedule& simulated) : simulated_(simu
                          "), and no node of a Chakra trace stands for one; expected a schedule "
                          "without them"));
   });
+  for (const Skip& skip : simulated.proved.schedule.shape.skips)
+    if (skip.lent_bytes > 0)
+      throw Error(ErrorKind::Experiment,
+                  concat("stages ", skip.from, " and ", skip.to,
+                         " share weights, whose messages are no nodes of the traces yet; expected "
+                         "model.tie: none or start"));
 }
 
 std::string ChakraTraces::of_worker(int worker) const {

@@ -107,14 +107,19 @@ TEST(LentWeightsTraining, SendsTheWeightThereAndItsGradientBackOncePerMiniBatch)
   EXPECT_EQ(edges.at({3, 0}), five);
 }
 
-TEST(LentWeightsTraining, IsRefusedBesideNoiseOfEachMicroBatch) {
-  try {
-    const Laboratory laboratory(tied("perturb.weight_noise: 0.1"));
-    FAIL() << "nothing is refused";
-  } catch (const Error& error) {
-    EXPECT_NE(error.message().find("perturb.weight_noise gives each its own"), std::string::npos)
-        << error.message();
-  }
+TEST(LentWeightsTraining, IsRefusedBesideWhatLooksAtSingleMicroBatches) {
+  const std::vector<std::pair<std::string, std::string>> refused{
+      {"perturb.weight_noise: 0.1", "perturb.weight_noise gives each its own"},
+      {"probes: [{name: gradient_alignment}]", "probes[0] gradient_alignment compares gradients"},
+      {"probes: [{name: norms}, {name: gradient_noise}]", "probes[1] gradient_noise compares"},
+      {"probes: [{name: mismatch}]", "probes[0] mismatch compares"}};
+  for (const auto& [changes, why] : refused) try {
+      const Laboratory laboratory(tied(changes));
+      ADD_FAILURE() << "nothing is refused: " << changes;
+    } catch (const Error& error) {
+      EXPECT_NE(error.message().find(why), std::string::npos) << error.message();
+    }
+  const Laboratory untied(tied("probes: [{name: mismatch}]", "start"));
 }
 
 /// Both begin as the embedding and are then two parameters.

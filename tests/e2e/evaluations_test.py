@@ -9,6 +9,10 @@ from harness import CNN, changed
 STEPS, EVERY = 14, 5
 WITHIN = {"train.epochs": 0, "train.steps": STEPS, "train.drain": "never"}
 EVALUATED = WITHIN | {"train.evaluate": {"every": EVERY, "unit": "minibatch"}}
+TIED = {
+    "dataset": {"name": "synthetic", "train": 96, "test": 32},
+    "model": {"name": "gpt", "vocabulary": 16, "tokens": 8, "width": 16, "heads": 2, "layers": 2, "tie": "same"},
+}
 MEASURED = ("test_loss", "test_accuracy")
 # Schemes in which a training of n mini-batches is not the beginning of a longer one, and why.
 OTHER_BEGINNINGS = {
@@ -64,6 +68,7 @@ class Evaluations(harness.EndToEnd):
             "quantized": stale | {"pipeline.compression": {"name": "uniform", "bits": 8}},
             "probed": stale | {"probes": [{"name": "weight_gap", "every": 2}]},
             "adam": stale | {"optimizer": {"name": "adam", "lr": 0.002}},
+            "tied": stale | TIED,
         }
         for name, changes in cases.items():
             with self.subTest(name):
@@ -75,6 +80,7 @@ class Evaluations(harness.EndToEnd):
             "pipedream": {"scheme": {"name": "pipedream"}},
             "replicas": {"scheme": {"name": "pipedream"}, "pipeline.stages": 2, "pipeline.replicas": 2},
             "interleaved": CASES["interleaved"],
+            "tied": TIED | {"scheme": {"name": "pipedream"}},
         }
         for name, changes in cases.items():
             with self.subTest(name):

@@ -157,8 +157,9 @@ void name_drops(const GraphCall& call, const std::string& layer) {
 }
 
 bool draws(const GraphCall& call, const Pass& pass) {
-  const MatchedArgument* train = call.argument("train");
-  return pass.training && (train == nullptr || train->constant.toBool());
+  const MatchedArgument *train = call.argument("train"), *p = call.argument("p");
+  return pass.training && (train == nullptr || train->constant.toBool()) &&
+         (p == nullptr || p->constant.toDouble() > 0);
 }
 
 void run_dropping(const GraphCall& call, GraphFrame& frame, const Pass& pass) {

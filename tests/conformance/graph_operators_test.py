@@ -94,6 +94,7 @@ EXACT = {
     "relu_squared": lambda: Of(lambda x: functional.relu(x).square()),
     "put": lambda: Of(lambda x: x.tanh().index_put((torch.tensor([0, 2]),), x[0])),
     "masked": lambda: Of(masked),
+    "dropped_in_place": lambda: Of(lambda x: functional.dropout(x.softmax(1), 0.0, True, inplace=True)),
     "recurrent": lambda: InSequence(nn.RNN(4, 4, batch_first=True)),
     "instance_norm": lambda: Of(lambda x: functional.instance_norm(x.view(-1, 2, 2)).flatten(1)),
 }

@@ -129,7 +129,8 @@ def from_torchvision():
         side = {"inception_v3": 107, "maxvit_t": 224, "vit_h_14": 56}.get(name, SIDE)
         yield name, lambda name=name, side=side: Case(lambda: narrowed(name), (3, side, side), batch=2)
     for name in BACKBONES:
-        yield f"backbone {name}", lambda name=name: Case(lambda: backbone(name), (3, 96, 96), batch=2, classes=CLASSES)
+        side = 300 if name == "ssd300_vgg16" else 96
+        yield f"backbone {name}", lambda name=name, side=side: Case(lambda: backbone(name), (3, side, side), batch=2)
     for name in models.list_models(module=models.segmentation):
         yield name, lambda name=name: Case(lambda: segmented(name), (3, SIDE, SIDE), batch=2)
 

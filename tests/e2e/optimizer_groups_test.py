@@ -73,6 +73,28 @@ class Groups(harness.EndToEnd):
                 self.assertEqual(one.bytes("steps.csv"), other.bytes("steps.csv"))
                 self.assert_same_weights(one, other)
 
+    def test_have_the_bytes_of_their_optimizer_with_what_decoders_have(self):
+        """A weight of two stages, a residual stream in a subspace, slices."""
+        decoder = {
+            "dataset": {"name": "synthetic", "train": 32, "test": 8},
+            "loader": {"batch_size": 8},
+            "model": {"name": "decoder", "vocabulary": 16, "tokens": 8, "width": 16, "heads": 2, "layers": 3},
+            "pipeline": {"stages": 3, "balance": "layers"},
+            "train": {"steps": 6},
+        }
+        alone = {"name": "adamw", "lr": 2**-7}
+        for name, changes in {
+            "tied": {"model.tie": "same", "scheme": {"name": "pipedream"}},
+            "subspace": {"model.subspace": 4, "scheme": {"name": "pipeoptim"}},
+            "slices": {"scheme": {"name": "seq1f1b"}, "pipeline.slices": 2, "pipeline.microbatches": 2},
+        }.items():
+            with self.subTest(name):
+                one, other = (
+                    self.train(changed(decoder, changes | {"optimizer": each}), f"{name}_{kind}")
+                    for kind, each in (("alone", alone), ("grouped", {"groups": [{"match": "*"} | alone]}))
+                )
+                self.assert_same_weights(one, other)
+
     def test_every_group_learns_in_its_own_way(self):
         """Another rate of one group changes nothing of the first update of others."""
         short = {"train": {"epochs": 1}, "loader.limit_train": 16, "scheme": {"name": "gpipe"}}

@@ -81,6 +81,23 @@ const std::vector<NamedCall>& calls() {
        [](auto d) {
          return at::where(ones({2, 1}, d, at::kBool), ones({3}, d), ones({1}, d));
        }},
+      {"logical_not",
+       [](auto d) {
+         return at::logical_not(ones({2, 3}, d));
+       }},
+      {"logical_and",
+       [](auto d) {
+         return at::logical_and(ones({2, 1}, d), ones({3}, d, at::kBool));
+       }},
+      {"logical_or",
+       [](auto d) {
+         return at::logical_or(ones({2, 1}, d), ones({3}, d));
+       }},
+      {"logical_xor",
+       [](auto d) {
+         return at::logical_xor(ones({2, 3}, d), ones({3}, d));
+       }},
+      {"dot", [](auto d) { return at::dot(ones({3}, d), ones({3}, d)); }},
       {"index_select",
        [](auto d) {
          return at::index_select(ones({2, 3}, d), -1, ones({5}, d, at::kLong));

@@ -4,7 +4,10 @@
 #include <algorithm>
 
 #include "core/base/as_size.h"
+#include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/drawing/kind_colors.h"
+#include "core/system/machine_limits.h"
 
 namespace pipewright {
 namespace {
@@ -35,8 +38,24 @@ RenderGrid::RenderGrid(const Schedule& schedule, const RenderLabels& labels,
                    : std::nullopt) {
   measure();
   draw_header();
+  check_size();
   for (std::size_t worker = 0; worker < schedule.workers.size(); ++worker)
     lines_.push_back(line_of(worker));
+}
+
+void RenderGrid::check_size() const {
+  constexpr double kBytesOfGlyph = sizeof(Glyph) + 4;  // of the line, and of the text made of it
+  constexpr double kAlwaysThere = 1 << 26;             // bytes; fewer always fit
+  const std::size_t lines = schedule_.workers.size();
+  const double bytes =
+      kBytesOfGlyph * static_cast<double>(lines) * static_cast<double>(header_.size());
+  if (bytes < kAlwaysThere) return;
+  const MemoryLimit limit = memory_limit();
+  if (bytes <= limit.bytes) return;
+  throw Error(ErrorKind::Data,
+              concat("the drawing has ", counted(lines, "line"), " of ",
+                     counted(header_.size(), "column"), ", which take ", bytes_text(bytes), "; ",
+                     limit.text, "; choose fewer mini-batches, micro-batches or stages"));
 }
 
 bool RenderGrid::is_culprit(std::size_t worker, std::size_t position) const {

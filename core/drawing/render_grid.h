@@ -21,6 +21,7 @@ using GlyphLine = std::vector<Glyph>;
 
 /// A slot takes as many columns as the longest label, and one before it for the boundary with the
 /// slot before. On boundaries are the updates, which take no time, and the marks of the culprit.
+/// Throws Error{Data} with lines and bytes if it does not fit into memory.
 class RenderGrid {
  public:
   RenderGrid(const Schedule& schedule, const RenderLabels& labels, const RenderOptions& options);
@@ -39,6 +40,7 @@ class RenderGrid {
     bool boundary = false;  ///< the action takes no time: a sign at `begin`, no label
   };
 
+  void check_size() const;
   bool is_culprit(std::size_t worker, std::size_t position) const;
   bool is_drawn(std::size_t worker, std::size_t position) const;
   void measure();

@@ -14,8 +14,12 @@ ProvedSchedule prove_for_eyes(Schedule&& schedule) {
     const ActionPlace culprit = invalid.culprit();
     const RenderOptions options{
         .width = 120, .minibatches = 8, .culprit = culprit == kNowhere ? nullptr : &culprit};
-    throw Error(ErrorKind::Schedule,
-                concat(invalid.message(), "\n", render_text(schedule, options)), invalid.where());
+    std::string drawing;
+    try {
+      drawing = concat("\n", render_text(schedule, options));
+    } catch (const Error&) {  // no memory holds it
+    }
+    throw Error(ErrorKind::Schedule, concat(invalid.message(), drawing), invalid.where());
   }
 }
 

@@ -9,6 +9,11 @@
 
 namespace pipewright {
 
+/// Bytes that an action takes with what proves it: measured on ten schedules of eight schemes with
+/// 0.7 to 5.2 million actions, 222 to 242. An action itself has 48 of them, its weights 64, its
+/// span 40; the rest are what arrives when, and what is proved.
+inline constexpr std::size_t kBytesOfProved = 250;
+
 /// Throws Error{Data} if the micro-batches of so many mini-batches cannot be numbered with int.
 void check_minibatch_numbers(const PipelineShape& shape, std::int64_t minibatches);
 

@@ -72,6 +72,23 @@ class Memory(Limited):
             done = self.limited(resource.RLIMIT_AS, 4 * GIB, *command[:1], "large.yaml", *command[1:])
             self.assert_refused(done, DATA, self.NEED + r"ulimit -v allows 4\.00 GiB$")
 
+    def test_a_schedule_for_eyes_is_refused_before_it_takes_the_memory(self):
+        self.write("deep.yaml", {"model": {"name": "mlp", "widths": [8] * 201}, "pipeline": {"stages": 200, "microbatches": 512}})
+        self.write("four.yaml", {"model": {"name": "mlp", "widths": [8] * 5}, "pipeline": {"stages": 4, "microbatches": 2}})
+        self.write("costs.yaml", {"forward": 1})
+        drawing = ("schedule", "deep.yaml", "--set", "loader.batch_size=512", "--set", "scheme=gpipe")
+        many = ("synthesize", "four.yaml", "--costs", "costs.yaml", "--minibatches", "1000000", "--within", "5s")
+        both = ("compare", "--schedule", "four.yaml", "four.yaml", "--minibatches", "1000000")
+        for command, what in (
+            (drawing, r"the drawing has 200 lines of [\d,]+ columns, which take \d+\.\d\d GiB"),
+            (("schedule", "four.yaml", "--minibatches", "1000000"), "the schedule has at least 16.00 M actions"),
+            (many, "the schedule has at least 16.00 M actions"),
+            (both, "the schedule has at least 16.00 M actions"),
+        ):
+            with self.subTest(command[0]):
+                done = self.limited(resource.RLIMIT_AS, GIB + GIB // 2, *command)
+                self.assert_refused(done, DATA, what + r".*; ulimit -v allows 1\.50 GiB")
+
     def test_check_says_what_fits_too(self):
         self.write("small.yaml", SMALL)
         done = self.pipewright("check", "small.yaml")

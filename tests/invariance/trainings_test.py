@@ -143,6 +143,9 @@ class FromAFile(Invariance):
             self.assertIn("another training from the second epoch on", said)
             said = self.file_of("changing", changed(MLP, {"scheme": scheme, "train.epochs": 1}))
             self.assertNotIn("another training", said)
+            within = {"scheme": scheme, "train.epochs": 1, "train.checkpoint": {"every": 3, "unit": "minibatch"}}
+            said = self.file_of("changing", changed(MLP, within))
+            self.assertIn("each drain for a checkpoint begins changing.csv anew", said)
 
 
 class Uneven(Invariance):

@@ -13,6 +13,7 @@
 #include "core/experiment/reading.h"
 #include "core/records/run_folder.h"
 #include "core/records/run_record.h"
+#include "core/schedule/schedule_size.h"
 #include "core/system/terminal.h"
 #include "core/training/resume.h"
 #include "tools/command.h"
@@ -97,6 +98,7 @@ int shown_minibatches(const CommandLine& line) {
 }
 
 ProvedSchedule schedule_of(const Experiment& experiment, int minibatches) {
+  check_schedule_size(experiment.shape(minibatches), minibatches, kBytesOfProved);
   return prove_for_eyes(experiment.schedule(minibatches));
 }
 
@@ -179,7 +181,7 @@ int run_compare(const std::vector<std::string>& arguments) {
   line.list("point", "POINT",
             "of a file with a sweep: its number, or the name that `check` prints; the second "
             "--point is that of the second file, or the second of one file");
-  line.where();
+  line.where(/*several=*/true);
   line.option("minibatches", "N", "how many mini-batches of the schedules to compare", "8");
   line.plugins();
   if (!line.parse(arguments)) return 0;

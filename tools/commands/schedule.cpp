@@ -9,6 +9,7 @@
 #include "core/drawing/render_refusal.h"
 #include "core/experiment/experiment.h"
 #include "core/schedule/remarks.h"
+#include "core/schedule/schedule_size.h"
 #include "core/system/file.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
@@ -34,13 +35,17 @@ void write_csv(const Experiment& experiment, int minibatches, const std::string&
           "\nnote: %s is without the factors of %s; an experiment that trains it has them from "
           "its own gradient_rules\n",
           file.c_str(), each.name.c_str());
-  const Schedule later =
-      experiment.schedule_without_rules(experiment.shape(minibatches, minibatches));
-  if (experiment.train.epochs != 1 && later.workers != proved.schedule.workers)
+  const TrainOptions& train = experiment.train;
+  const bool drains_within = !train.checkpoint_unit_epoch && train.checkpoint_every > 0;
+  const int later = drains_within ? train.checkpoint_every : minibatches;
+  if ((drains_within || train.epochs != 1) &&
+      experiment.schedule_without_rules(experiment.shape(minibatches, later)).workers !=
+          proved.schedule.workers)
     print(
-        "\nnote: this schedule changes as the training goes on, and each epoch begins %s anew, so "
-        "that training the file is another training from the second epoch on\n",
-        file.c_str());
+        "\nnote: this schedule changes as the training goes on, and each %s begins %s anew, so "
+        "that training the file is another training from the second %s on\n",
+        drains_within ? "drain for a checkpoint" : "epoch", file.c_str(),
+        drains_within ? "part" : "epoch");
 }
 
 int run_schedule(const std::vector<std::string>& arguments) {
@@ -69,6 +74,7 @@ int run_schedule(const std::vector<std::string>& arguments) {
   if (minibatches < 1)
     throw Error(ErrorKind::Experiment,
                 concat("--minibatches is ", minibatches, "; expected at least 1"));
+  check_schedule_size(experiment.shape(minibatches), minibatches, kBytesOfProved);
   const ProvedSchedule proved = prove_for_eyes(experiment.schedule(minibatches));
   const int width = ::isatty(STDOUT_FILENO) != 0 ? static_cast<int>(terminal_width(stdout)) : 0;
   print_colored(

@@ -31,7 +31,7 @@ const std::map<std::string, std::string> kMayLookInto{
     {"core/cost", "core/base core/system core/config core/schedule"},
     {"core/simulation", "core/base core/config core/schedule core/cost"},
     {"core/synthesis", "core/base core/config core/schedule core/cost core/simulation"},
-    {"core/drawing", "core/base core/config core/schedule core/cost core/simulation"},
+    {"core/drawing", "core/base core/system core/config core/schedule core/cost core/simulation"},
     {"core/traces", "core/base core/config core/schedule core/cost core/simulation core/drawing"},
     {"core/planning", "core/base core/config core/drawing"},
     {"core/records", "core/base core/system core/config core/schedule"},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "core/base/wording.h"
 #include "core/config/component_name.h"
@@ -45,9 +46,11 @@ class ChainReader {
 void ChainReader::read(const fs::path& file, bool named, Chain& chain) {
   Problems faults;
   const std::string text = named ? std::string() : read_yaml_file(file);
-  if (!named && !trimmed(text).empty() && !looks_like_experiment(text))
-    return refuse(file, Value::of(text));
-  Value document = named ? load_yaml(file, faults) : parse_yaml(text, file.string(), faults);
+  std::optional<Value> read = named || trimmed(text).empty()
+                                  ? load_yaml(file, faults)
+                                  : parse_if_experiment(text, file.string(), faults);
+  if (!read) return refuse(file, Value::of(text));
+  Value& document = *read;
   if (!is_experiment(document, named)) return refuse(file, document);
   faults_.add(faults);
   remember_given_file(file);

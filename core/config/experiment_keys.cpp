@@ -81,6 +81,11 @@ bool looks_like_experiment(std::string_view text) {
   return begins_with_key(text, is_section);
 }
 
+std::optional<Value> parse_if_experiment(std::string_view text, const std::string& name,
+                                         Problems& faults) {
+  return parse_if_known(text, name, is_section, faults);
+}
+
 bool is_experiment(const Value& document, bool near) {
   if (!document.is(Value::Kind::Mapping)) return false;
   const std::vector<std::string> names = experiment_key_names();

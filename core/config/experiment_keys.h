@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,10 @@ Value what_may_vary(Value document);
 /// Whether some line of the text begins with the name of a section, so that messages may quote the
 /// text. False for a file such as /etc/shadow, even if an experiment extends it.
 bool looks_like_experiment(std::string_view text);
+
+/// The document of a text; nothing if it is none of an experiment, and may be any file.
+std::optional<Value> parse_if_experiment(std::string_view text, const std::string& name,
+                                         Problems& faults);
 
 /// Whether the document has a section at its top level; with `near`, a key that resembles one of
 /// experiment_keys() is enough. True also for an empty mapping, in which nothing can be private.

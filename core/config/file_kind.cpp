@@ -21,24 +21,6 @@ std::string_view first_key(std::string_view line) {
   return key ? line.substr(begin, end - begin) : std::string_view();
 }
 
-/// Whether a mapping in flow style, "{name: a, model: …}", has a known key that is not within
-/// another mapping or list.
-bool has_flow_key(std::string_view text, const std::function<bool(std::string_view)>& known) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
-  if (begin == std::string_view::npos || text[begin] != '{') return false;
-  int depth = 0;
-  for (std::size_t at = begin; at < text.size(); ++at) {
-    const char letter = text[at];
-    if (letter == '{' || letter == '[') ++depth;
-    if (letter == '}' || letter == ']') --depth;
-    const bool before_key = depth == 1 && (letter == ',' || (letter == '{' && at == begin));
-    if (!before_key) continue;
-    const std::size_t key = text.find_first_not_of(" \t\r\n", at + 1);
-    if (key != std::string_view::npos && known(first_key(text.substr(key)))) return true;
-  }
-  return false;
-}
-
 [[noreturn]] void refuse(const FileKind& kind, const std::filesystem::path& path) {
   throw Error(ErrorKind::Experiment,
               concat("is no ", kind.name, ", which has keys such as '", kind.keys.front(), ":'"),
@@ -47,13 +29,28 @@ bool has_flow_key(std::string_view text, const std::function<bool(std::string_vi
 
 }  // namespace
 
-bool begins_with_key(std::string_view text, const std::function<bool(std::string_view)>& known) {
+bool begins_with_key(std::string_view text, const KnownKey& known) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     if (known(first_key(text.substr(at, end - at)))) return true;
     at = end + 1;
   }
-  return has_flow_key(text, known);
+  return false;
+}
+
+std::optional<Value> parse_if_known(std::string_view text, const std::string& name,
+                                    const KnownKey& known, Problems& faults) {
+  try {
+    Problems own;
+    Value document = parse_yaml(text, name, own);
+    if (std::ranges::none_of(document.fields, known, [](const auto& field) { return field.first; }))
+      return {};
+    faults.add(own);
+    return document;
+  } catch (const Error&) {
+    if (begins_with_key(text, known)) throw;
+    return {};
+  }
 }
 
 Value load_file_of(const FileKind& kind, const std::filesystem::path& path, Problems& faults) {
@@ -65,11 +62,9 @@ Value load_file_of(const FileKind& kind, const std::filesystem::path& path, Prob
     nothing.place = {path.string(), 1, 1};
     return nothing;
   }
-  if (!begins_with_key(text, known)) refuse(kind, path);
-  Value document = parse_yaml(text, path.string(), faults);
-  if (std::ranges::none_of(document.fields, [&](const auto& field) { return known(field.first); }))
-    refuse(kind, path);
-  return document;
+  std::optional<Value> document = parse_if_known(text, path.string(), known, faults);
+  if (!document) refuse(kind, path);
+  return *std::move(document);
 }
 
 Value load_file_of(const FileKind& kind, const std::filesystem::path& path) {

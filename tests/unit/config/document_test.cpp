@@ -111,6 +111,16 @@ TEST_F(LoadDocument, ShowsTheFaultsOfAnExperimentThatIsExtended) {
   EXPECT_EQ(refusal("e.yaml").substr(0, 22), "base.yaml:3:17: '010' ");
 }
 
+TEST_F(LoadDocument, ExtendsAnExperimentInAnyStyleOfYaml) {
+  for (const std::string text :
+       {"# ours\n{model: {name: mlp}}\n", "--- {model: {name: mlp}}\n",
+        "{? model : {name: mlp}}\n", "{name: 'a}b', model: {name: mlp}}\n"}) {
+    write("base.yaml", text);
+    write("e.yaml", "extends: base.yaml\nname: e\n");
+    EXPECT_EQ(to_json(load("e.yaml")), R"({"name":"e","model":{"name":"mlp"}})") << text;
+  }
+}
+
 TEST_F(LoadDocument, AppliesTheProfileThenTheSets) {
   write("e.yaml",
         "train: {epochs: 100, seed: 1}\n"

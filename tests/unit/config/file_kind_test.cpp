@@ -31,7 +31,10 @@ std::string said_of(const std::string& text) {
 TEST(FileKind, IsReadFromAKeyOfItsOwn) {
   for (const char* text : {"flour: 1\n", "{\"eggs\": 2}", "{name: a, eggs: 2}",
                            "{\"name\": {\"x\": [1, 2]},\n \"flour\": 2}", "\n{name: a,\n  eggs: 2}",
-                           "other: 1\neggs: 2\n", "", "{}", "\n"})
+                           "other: 1\neggs: 2\n", "", "{}", "\n", "# said\n{name: a, eggs: 2}",
+                           "--- {name: a, eggs: 2}", "---\n# said\n{name: a,\n # more\n eggs: 2}\n",
+                           "{name: \"a}b\", eggs: 2}", "{? name : a, eggs: 2}",
+                           "{name: a, ? eggs : 2}", "? eggs\n: 2\n", "{name: 'a, [b', eggs: 2}"})
     EXPECT_EQ(said_of(text), "") << text;
 }
 
@@ -41,7 +44,8 @@ TEST(FileKind, NeverQuotesAFileOfAnother) {
        {"root:x:0:0:secret:/root\n", "secret: [1", "- secret\n", "secret", "secret: 1\nsecret: 2\n",
         "\"secret", "%secret\n---\n", "secret: &a *a\n", "a: flour: secret\n",
         "x: {eggs: secret}\n", "secret: yes\n", "\tsecret: 1\n", "- flour: secret\n",
-        "[{flour: secret}]", "{a: {flour: secret", "{a: [secret, flour: secret"}) {
+        "[{flour: secret}]", "{x: secret, y: {flour: 1}}", "? secret\n: {eggs: 1}\n",
+        "{a: {flour: secret", "{a: [secret, flour: secret"}) {
     const std::string said = said_of(text);
     EXPECT_EQ(said, "is no recipe, which has keys such as 'flour:'") << text;
     EXPECT_EQ(said.find("secret"), std::string::npos) << text;

@@ -78,6 +78,7 @@ class JsonLines final : public LabelledTextDataset {
       test = lines_in(test_file_);
     }
     const std::vector<std::string> names = names_of(train);
+    remark_on_classes(train, test);
     WordCounts counts;
     for (const LabelledLine& line : train) count_words(line.text, counts);
     const RankedWords words(counts, look_.vocabulary);
@@ -131,7 +132,7 @@ class JsonLines final : public LabelledTextDataset {
   }
 
   /// The names of classes: those of the training texts in order, or numbers up to the largest.
-  std::vector<std::string> names_of(const std::vector<LabelledLine>& train) {
+  std::vector<std::string> names_of(const std::vector<LabelledLine>& train) const {
     std::set<std::string> names;
     std::int64_t most = -1;
     for (const LabelledLine& line : train) {
@@ -151,12 +152,21 @@ class JsonLines final : public LabelledTextDataset {
                     line.where);
     }
     if (most < 0) return {names.begin(), names.end()};
-    std::int64_t least = most;
-    for (const LabelledLine& line : train) least = std::min(least, line.label.integer);
-    unused_class_ = unused_class_remark(least, most);
     std::vector<std::string> numbers;
     for (std::int64_t i = 0; i <= most; ++i) numbers.push_back(std::to_string(i));
     return numbers;
+  }
+
+  void remark_on_classes(const std::vector<LabelledLine>& train,
+                         const std::vector<LabelledLine>& test) {
+    if (train.empty() || train.front().label.is(Value::Kind::Text)) return;
+    std::int64_t least = kMostClasses, most = 0;
+    for (const std::vector<LabelledLine>* part : {&train, &test})
+      for (const LabelledLine& line : *part) {
+        least = std::min(least, line.label.integer);
+        most = std::max(most, line.label.integer);
+      }
+    unused_class_ = unused_class_remark(least, most);
   }
 
   LabelledTexts tokenised(const std::vector<LabelledLine>& lines, const RankedWords& words,

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Samples from files of arrays, which any other program can write in a few lines.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/printable.h"
 #include "core/base/text.h"
 #include "core/nn/dataset.h"
 #include "core/tensors/torch.h"
@@ -44,14 +47,16 @@ void check_least(const SamplePart& part, const std::string& name, const at::Tens
                 what, " ", least));
 }
 
-/// Refuses numbers that are not finite: a training would call its learning rate too large.
-void check_finite(const SamplePart& part, const std::string& name, const at::Tensor& numbers) {
+/// Refuses numbers that are not finite in the type in which the model computes: a training would
+/// call its learning rate too large.
+void check_finite(const SamplePart& part, const std::string& name, const at::Tensor& numbers,
+                  at::ScalarType type) {
   constexpr std::int64_t kAtOnce = 1 << 22;
   if (numbers.is_meta() || !numbers.is_floating_point()) return;
   const at::Tensor flat = numbers.flatten();
   for (std::int64_t begin = 0; begin < flat.numel(); begin += kAtOnce) {
     const at::Tensor some = flat.narrow(0, begin, std::min(kAtOnce, flat.numel() - begin));
-    const at::Tensor wrong = some.isfinite().logical_not();
+    const at::Tensor wrong = some.to(type).isfinite().logical_not();
     if (!wrong.any().item<bool>()) continue;
     const std::int64_t index = begin + wrong.to(at::kByte).argmax().item<std::int64_t>();
     std::vector<std::int64_t> place;  // within the sample
@@ -60,17 +65,20 @@ void check_finite(const SamplePart& part, const std::string& name, const at::Ten
       place.insert(place.begin(), rest % numbers.size(axis));
       rest /= numbers.size(axis);
     }
+    const auto number = flat[index].item<double>();
     refuse(part, name,
-           concat(record_text(numbers, index), " has ", flat[index].item<double>(),
+           concat(record_text(numbers, index), " has ", number,
                   place.empty()       ? ""
                   : place.size() == 1 ? concat(" in column ", place[0], " (from 0, too)")
                                       : concat(" at ", list_text(place), " (from 0, too)"),
+                  std::isfinite(number) ? concat(", which is too large for ", c10::toString(type))
+                                        : std::string(),
                   "; expected finite numbers"));
   }
 }
 
 /// Makes x floating, or leaves it int64: tokens.
-void settle_inputs(SamplePart& part) {
+void settle_inputs(SamplePart& part, at::ScalarType model) {
   const at::ScalarType type = part.x.scalar_type();
   if (type == at::kByte || type == at::kChar || type == at::kShort || type == at::kBool)
     part.x = part.x.to(at::kFloat);
@@ -85,11 +93,11 @@ void settle_inputs(SamplePart& part) {
                                   : "[samples, ...]",
                   is_tokens(part) ? "" : " with something in it"));
   if (is_tokens(part)) check_least(part, part.x_name, part.x, "token");
-  check_finite(part, part.x_name, part.x);
+  check_finite(part, part.x_name, part.x, model);
 }
 
 /// Makes y real numbers [samples, targets].
-void settle_numbers(SamplePart& part) {
+void settle_numbers(SamplePart& part, at::ScalarType model) {
   at::Tensor& y = part.y;
   if (y.dim() == 1) y = y.unsqueeze(1);
   if (y.dim() != 2 || y.size(0) != part.x.size(0) || y.size(1) == 0)
@@ -97,16 +105,26 @@ void settle_numbers(SamplePart& part) {
            concat("has shape ", list_text(y.sizes().vec()), ", must be [", part.x.size(0), "] or [",
                   part.x.size(0), ", targets]: one row for each sample of ", part.x_name));
   if (!y.is_floating_point()) y = y.to(at::kDouble);
-  const at::Tensor wrong = y.isfinite().logical_not();
-  if (wrong.any().item<bool>())
+  check_finite(part, part.y_name, y, model);
+}
+
+/// Refuses texts other than two, and returns which of them counts as 1.
+std::string remark_on_texts(const SamplePart& part) {
+  const std::set<std::string> names(part.texts.begin(), part.texts.end());
+  if (names.size() > 2)
     refuse(part, part.y_name,
-           concat(record_text(y, wrong.to(at::kByte).argmax().item<std::int64_t>()),
-                  " has a target that is not finite"));
+           concat("has ", names.size(),
+                  " texts; the loss binary_cross_entropy takes one label of two, and "
+                  "cross_entropy has a class for each"));
+  const auto one = part.y.eq(1).to(at::kByte).argmax().item<std::int64_t>();
+  return concat(part.y_name, " of ", part.path, ": the label 1 is '",
+                printable(part.texts[static_cast<std::size_t>(one)]), "'");
 }
 
 /// Makes y labels of 0 and 1, [samples, …].
 void settle_binary_labels(SamplePart& part) {
   at::Tensor& y = part.y;
+  if (!part.texts.empty()) part.remark = remark_on_texts(part);
   if (y.dim() < 1 || y.size(0) != part.x.size(0) || y.numel() == 0)
     refuse(part, part.y_name,
            concat("has shape ", list_text(y.sizes().vec()), ", must be [", part.x.size(0), "], [",
@@ -161,7 +179,8 @@ struct SettledSamples {
   std::array<SamplePart, 2> parts;
   Task targets = Task::Classify;  // or Regress or Label
   std::int64_t classes = 0;       // Dataset::classes()
-  std::int64_t vocabulary = 0;    // 0: inputs are no tokens
+  std::int64_t least_label = std::numeric_limits<std::int64_t>::max();
+  std::int64_t vocabulary = 0;  // 0: inputs are no tokens
   std::vector<std::string> remarks;
 };
 
@@ -179,10 +198,10 @@ void count_tokens_and_classes(const SamplePart& part, SettledSamples& samples) {
   if (most == std::numeric_limits<std::int64_t>::max())
     refuse(part, part.y_name, concat("has the label ", most));
   samples.classes = std::max(samples.classes, 1 + most);
-  if (part.y.dim() > 1) return;  // tokens, of which many may never be targets
-  const std::string remark = unused_class_remark(part.y.min().item<std::int64_t>(), most);
-  if (!remark.empty())
-    samples.remarks.push_back(concat(part.y_name, " of ", part.path, ": ", remark));
+  // Of tokens many may never be targets, and texts are numbered here.
+  const bool counted_there = part.y.dim() == 1 && part.texts.empty();
+  samples.least_label =
+      counted_there ? std::min(samples.least_label, part.y.min().item<std::int64_t>()) : 0;
 }
 
 /// Throws unless samples of both parts have the same form.
@@ -213,19 +232,20 @@ class TensorDataset final : public Dataset {
     for (const NamedInput& input : request.model_inputs) input_names_.push_back(input.name);
     const std::vector<std::string> x{"x"};
     samples_ = settled(
-        source_.read(input_names_.empty() ? x : input_names_, request.targets == Task::Classify),
-        request.targets);
+        source_.read(input_names_.empty() ? x : input_names_, request.targets != Task::Regress),
+        request.targets, request.model_numbers);
     if (input_names_.empty()) return;
     for (SamplePart& part : samples_.parts) {
       settle_further(part, std::span(request.model_inputs).subspan(1));
-      for (const auto& [name, input] : part.further) check_finite(part, name, input);
+      for (const auto& [name, input] : part.further)
+        check_finite(part, name, input, request.model_numbers);
     }
   }
 
   SampleForm form(Task targets) const override {
     try {
-      const SettledSamples samples =
-          settled(source_.read({"x"}, targets == Task::Classify, SampleDetail::Form), targets);
+      const SettledSamples samples = settled(
+          source_.read({"x"}, targets != Task::Regress, SampleDetail::Form), targets, at::kDouble);
       std::vector<std::int64_t> shape = samples.parts[0].x.sizes().slice(1).vec();
       if (shape.empty()) shape = {1};
       return {.shape = shape, .classes = samples.classes, .vocabulary = samples.vocabulary};
@@ -280,20 +300,25 @@ class TensorDataset final : public Dataset {
     return made;
   }
 
-  static SettledSamples settled(std::array<SamplePart, 2> parts, Task targets) {
+  static SettledSamples settled(std::array<SamplePart, 2> parts, Task targets,
+                                at::ScalarType model) {
     SettledSamples samples{.parts = std::move(parts), .targets = targets};
     for (SamplePart& part : samples.parts) {
-      if (!part.remark.empty()) samples.remarks.push_back(part.remark);
-      settle_inputs(part);
+      settle_inputs(part, model);
       if (targets == Task::Regress)
-        settle_numbers(part);
+        settle_numbers(part, model);
       else if (targets == Task::Label)
         settle_binary_labels(part);
       else
         settle_labels(part);
       count_tokens_and_classes(part, samples);
+      if (!part.remark.empty()) samples.remarks.push_back(part.remark);
     }
     check_alike(samples.parts[0], samples.parts[1], targets);
+    if (const SamplePart& train = samples.parts[0]; targets == Task::Classify)
+      if (const std::string remark = unused_class_remark(samples.least_label, samples.classes - 1);
+          !remark.empty())
+        samples.remarks.push_back(concat(train.y_name, " of ", train.path, ": ", remark));
     std::ranges::sort(samples.remarks);  // both parts may be of one file
     const auto again = std::ranges::unique(samples.remarks);
     samples.remarks.erase(again.begin(), again.end());

@@ -32,6 +32,7 @@ struct DatasetRequest {
   std::int64_t model_vocabulary = 0;
   std::vector<NamedInput> model_inputs;  ///< as Model::named_inputs()
   Task model_task = Task::Classify;
+  at::ScalarType model_numbers = at::kFloat;  ///< in which the model computes
   /// What the loss compares with, where the data set can give it: Loss::compares_with().
   Task targets = Task::Classify;
 };

@@ -127,12 +127,17 @@ void check_tokens(const Experiment& e, const Dataset& dataset) {
                  concat("the data set has samples of up to ", counted(given, "token"),
                         ", the model takes ", most),
                  "change one of them (pipewright describe model …)");
-  if (dataset.vocabulary() > model.vocabulary() || dataset.classes() > model.classes())
+  const bool more_tokens = dataset.vocabulary() > model.vocabulary(),
+             more_classes = dataset.classes() > model.classes();
+  if (more_tokens || more_classes)
     refuse_model(
         e, {"vocabulary", "classes"},
         concat("the data set has ", dataset.vocabulary(), " tokens and ", dataset.classes(),
                " classes, the model ", model.vocabulary(), " and ", model.classes()),
-        "expected a model of at least as many");
+        concat("expected a model of at least as many, as with ",
+               more_tokens ? concat("model.vocabulary: ", dataset.vocabulary()) : std::string(),
+               more_tokens && more_classes ? " and " : "",
+               more_classes ? concat("model.classes: ", dataset.classes()) : std::string()));
 }
 
 /// Refuses samples that slices cannot divide.
@@ -201,7 +206,8 @@ void check_output(const Experiment& e, const Dataset& dataset) {
 
 bool channels_are_last(const std::vector<std::int64_t>& given,
                        const std::vector<std::int64_t>& wanted) {
-  return given.size() == 3 && wanted.size() == 3 && given[2] == wanted[0] && given[0] > given[2];
+  const bool channels = given[2] == wanted[0] || given[2] == 1 || given[2] == 3;
+  return channels && given[0] > given[2];
 }
 
 void check_samples(const Experiment& e, const Dataset& dataset) {
@@ -217,14 +223,19 @@ void check_samples(const Experiment& e, const Dataset& dataset) {
     return;
   }
   const auto given = dataset.sample_shape(), wanted = model.input_shape();
-  if (model.flattens() ? elements(given) != elements(wanted) : given != wanted)
+  const bool fits = model.flattens() ? elements(given) == elements(wanted) : given == wanted;
+  const bool images = given.size() == 3 && wanted.size() == 3;
+  if (!fits && images && channels_are_last(given, wanted))
+    throw Error(ErrorKind::Experiment,
+                concat("the model takes samples of ", shape_text(wanted), ", the data set has ",
+                       shape_text(given), ", whose channels seem to be last; expected ",
+                       shape_text(std::vector{given[2], given[0], given[1]}),
+                       ", which x.transpose(0, 3, 1, 2) makes of them"),
+                e.where("dataset"));
+  if (!fits)
     refuse_model(e, {"input", "channels", "size", "widths"},
                  concat("the model takes samples of ", shape_text(wanted), ", the data set has ",
-                        shape_text(given),
-                        channels_are_last(given, wanted)
-                            ? ", whose channels seem to be last: x.transpose(0, 3, 1, 2) has them "
-                              "first"
-                            : ""),
+                        shape_text(given)),
                  "change the model's input options (pipewright describe model …)");
   if (e.loss->compares_with() != Task::Label && dataset.classes() > model.classes())
     refuse_model(e, {"classes", "widths"},

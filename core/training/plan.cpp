@@ -167,6 +167,7 @@ std::shared_ptr<const Dataset> open_data(const Experiment& experiment) {
                  .model_vocabulary = model.vocabulary(),
                  .model_inputs = model.named_inputs(),
                  .model_task = model.task(),
+                 .model_numbers = experiment.train.precision.values,
                  .targets = experiment.loss->compares_with()});
   return dataset;
 }

@@ -58,6 +58,24 @@ bool counts(std::span<const std::string> names) {
   return names.size() > 1;
 }
 
+/// "2019, 2020, 2021" if the first line's fields are whole numbers that count on, as names of
+/// columns may; else "".
+std::string counted_names(const CsvReader& lines, bool decimal_comma) {
+  std::vector<std::string> shown;
+  std::optional<double> last;
+  for (const CsvField& field : lines.fields()) {
+    const auto number = number_in(field.text, decimal_comma);
+    if (!number || *number != std::floor(*number) || (last && *number != *last + 1)) return {};
+    last = number;
+    shown.emplace_back(field.text);
+  }
+  constexpr std::size_t kFewest = 3, kMost = 6;
+  if (shown.size() < kFewest) return {};
+  if (shown.size() > kMost)
+    shown.erase(shown.begin() + kMost - 1, shown.end()), shown.push_back("…");
+  return join(shown, ", ");
+}
+
 /// The names of the first line's fields; none if it is a row.
 std::vector<std::string> names_in(const CsvReader& lines, const CsvForm& form) {
   if (form.header == CsvHeader::None) return {};
@@ -158,6 +176,7 @@ std::string column_text(std::size_t index, const std::vector<std::string>& names
 struct Rows {
   std::vector<std::size_t> inputs, targets;
   std::size_t unnamed = 0;
+  std::string first_line;  // CsvNumbers::first_line
   std::vector<double> x, y;
   std::vector<std::string> texts;  // of one target that is no number
 };
@@ -217,7 +236,8 @@ CsvNumbers as_tensors(const Rows& rows) {
   return {.x = tensor(rows.x, rows.inputs.size()),
           .y = rows.texts.empty() ? tensor(rows.y, rows.targets.size()) : at::Tensor(),
           .texts = rows.texts,
-          .unnamed = rows.unnamed};
+          .unnamed = rows.unnamed,
+          .first_line = rows.first_line};
 }
 
 /// Which columns are inputs and which are targets, of a table of `count` columns.
@@ -254,6 +274,8 @@ CsvNumbers read_csv_numbers(const std::filesystem::path& path, const CsvColumns&
   const std::size_t count = lines.fields().size();
   const std::vector<std::string> names = names_in(lines, form);
   Rows rows = chosen_columns(lines, columns, ColumnChoice(path, count, names), names);
+  if (names.empty() && form.header == CsvHeader::Auto)
+    rows.first_line = counted_names(lines, form.decimal_comma);
   RowAdder adder(lines, names, form, rows);
   for (bool more = names.empty() || next_row(lines); more; more = next_row(lines)) {
     if (lines.fields().size() != count)

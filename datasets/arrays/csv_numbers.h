@@ -43,6 +43,7 @@ struct CsvNumbers {
   at::Tensor x, y;
   std::vector<std::string> texts;
   std::size_t unnamed = 0;  ///< columns left out for want of a name
+  std::string first_line;   ///< what it has, if it was read as a row and may well be names
 };
 
 /// Reads the chosen columns; others may hold anything. Throws Error{Experiment} for columns that

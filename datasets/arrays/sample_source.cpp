@@ -195,14 +195,15 @@ SampleSource::SampleSource(Options& options)
       test_targets_(
           options.path("test_target_file", "", "Where test_file is a .npy file: that of its y.")),
       split_(options, /*fallback=*/0),
-      columns_{read_columns(options, "columns",
-                            "Of .csv files: the columns of x, a list of names in the first line "
-                            "or of numbers from 1; []: all but the target and, where the first "
-                            "line has names, those without one, such as pandas' index."),
-               read_columns(options, "target",
-                            "Of .csv files: the column of y, or a list of several for the losses "
-                            "mse, l1 and binary_cross_entropy; []: the last one. Classes may be "
-                            "texts, whose sorted names are numbered.")},
+      columns_{
+          read_columns(options, "columns",
+                       "Of .csv files: the columns of x, a list of names in the first line "
+                       "or of numbers from 1; []: all but the target and, where the first "
+                       "line has names, those without one, such as pandas' index."),
+          read_columns(options, "target",
+                       "Of .csv files: the column of y, or a list of several for the losses "
+                       "mse, l1 and binary_cross_entropy; []: the last one. Classes may be "
+                       "texts, whose sorted names are numbered, and so may one label of two.")},
       form_(read_form(options, file_)),
       at_file_(options.where("file").text()) {
   check(options);
@@ -289,6 +290,15 @@ SamplePart SampleSource::read_whole(const std::filesystem::path& file,
   form.classes = wanted.classes;
   CsvNumbers numbers = read_csv_numbers(file, columns_, form);
   if (numbers.y.defined() && numbers.y.size(1) == 1) numbers.y = numbers.y.squeeze(1);
+  std::string remark;
+  if (numbers.unnamed > 0)
+    remark = concat(file.filename().string(), ": ", counted(numbers.unnamed, "column"),
+                    " without a name, such as pandas' index, ", numbers.unnamed == 1 ? "is" : "are",
+                    " no input");
+  if (!numbers.first_line.empty())
+    remark = concat(file.filename().string(), ": the first line, ", numbers.first_line,
+                    ", is a sample, for all of it are numbers; with dataset.header: names it has "
+                    "names, and dataset.header: none says that it is one");
   return {.path = file.string(),
           .x_name = "x",
           .y_name = "y",
@@ -296,11 +306,7 @@ SamplePart SampleSource::read_whole(const std::filesystem::path& file,
           .y = std::move(numbers.y),
           .of_text = true,
           .texts = std::move(numbers.texts),
-          .remark = numbers.unnamed == 0
-                        ? ""
-                        : concat(file.filename().string(), ": ", counted(numbers.unnamed, "column"),
-                                 " without a name, such as pandas' index, ",
-                                 numbers.unnamed == 1 ? "is" : "are", " no input")};
+          .remark = std::move(remark)};
 }
 
 /// Splits a part; both halves keep the order of the file.

@@ -103,6 +103,20 @@ class Tensors(harness.EndToEnd):
             r"'train\.y' has type Float, must be integers",
         )
 
+    def test_channels_that_are_last_are_named(self):
+        for size, shape in ((3, "3×6×6"), (1, "1×6×6")):
+            made = {}
+            for name, count in (("train", 8), ("test", 4)):
+                made[f"{name}.x"] = tensor("F32", [count, 6, 6, size], [0.5] * (count * 36 * size))
+                made[f"{name}.y"] = tensor("I64", [count], [i % 2 for i in range(count)])
+            self.write("data.safetensors", safetensors.encoded(made))
+            for model in ({"name": "cnn"}, {"name": "cnn", "channels": size, "size": 6}):
+                self.write("x.yaml", changed(EXPERIMENT_OF_TENSORS, {"model": model}))
+                done = self.pipewright("check", "x.yaml", code=EXPERIMENT)
+                self.assertIn(
+                    f"whose channels seem to be last; expected {shape}, which x.transpose(0, 3, 1, 2) makes of them", done.err
+                )
+
     def test_a_truncated_file(self):
         whole = safetensors.encoded(samples())
         for length in (0, 7, 8, 50, len(whole) - 1):

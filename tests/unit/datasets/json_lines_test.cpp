@@ -65,6 +65,7 @@ TEST_F(JsonLines, TakesWholeRealNumbersAndTruthValuesAsClasses) {
   const auto from_one = opened(line("1") + line("3") + line("1"), test_file(line("1")));
   ASSERT_EQ(from_one->remarks().size(), 1u);
   EXPECT_TRUE(contains(from_one->remarks()[0], "labels are 1 to 3, and classes count from 0"));
+  EXPECT_TRUE(opened(line("1") + line("3") + line("1"), test_file(line("0")))->remarks().empty());
 }
 
 TEST_F(JsonLines, SaysWhichLineIsWrong) {

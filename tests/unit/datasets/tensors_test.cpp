@@ -378,6 +378,41 @@ TEST_F(TensorsDataset, NumbersClassesOfTextByTheNamesOfTheTrainingPart) {
   EXPECT_TRUE(contains(error_of([&] { data("a,y\n4,bad\n"); }),
                        "row 0 (counted from 0, behind a line of names) has the target 'bad'"));
   EXPECT_TRUE(contains(error_of([&] { data("a,y\n4,1\n"); }), "has targets that are numbers"));
+  EXPECT_TRUE(data("a,y\n4,poor\n")->remarks().empty()) << "texts are numbered from 0";
+}
+
+TEST_F(TensorsDataset, TakesTwoTextsForOneLabel) {
+  const std::filesystem::path path = folder_ / "t.csv";
+  const auto opened_with = [&](const std::string& text) {
+    fixtures::put(path, text);
+    auto data = make_dataset("tensors", "{file: '" + path.string() + "', split: 1}");
+    data->open({.targets = Task::Label});
+    return data;
+  };
+  const auto data = opened_with("a,y\n1,yes\n2,no\n3,yes\n4,no\n");
+  EXPECT_EQ(data->task(), Task::Label);
+  ASSERT_EQ(data->remarks().size(), 1u);
+  EXPECT_TRUE(contains(data->remarks()[0], "the label 1 is 'yes'"));
+  const auto truth = opened_with("a,y\n1,True\n2,False\n3,True\n");
+  EXPECT_TRUE(contains(truth->remarks()[0], "the label 1 is 'True'"));
+  EXPECT_TRUE(contains(error_of([&] { opened_with("a,y\n1,yes\n2,no\n3,maybe\n"); }),
+                       "has 3 texts; the loss binary_cross_entropy takes one label of two"));
+}
+
+TEST_F(TensorsDataset, RemarksThatAFirstLineOfNumbersIsASample) {
+  const std::filesystem::path path = folder_ / "t.csv";
+  const auto remarks = [&](const std::string& text, const std::string& more = "") {
+    fixtures::put(path, text);
+    auto data = make_dataset("tensors", concat("{file: '", path.string(), "', split: 1", more, "}"));
+    data->open({.targets = Task::Regress});
+    return data->remarks();
+  };
+  const auto said = remarks("2019,2020,2021\n1,2,3\n4,5,9\n");
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_TRUE(contains(said[0], "t.csv: the first line, 2019, 2020, 2021, is a sample"));
+  EXPECT_TRUE(remarks("2019,2020,2021\n1,2,3\n4,5,9\n", ", header: names").empty());
+  EXPECT_TRUE(remarks("2019,2020,2021\n1,2,3\n4,5,9\n", ", header: none").empty());
+  EXPECT_TRUE(remarks("2019,2021,2020\n1,2,3\n4,5,9\n").empty());
 }
 
 TEST_F(TensorsDataset, NamesFileSampleAndColumnOfANumberThatIsNotFinite) {
@@ -399,9 +434,32 @@ TEST_F(TensorsDataset, RemarksThatLabelsDoNotCountFromZero) {
   tensors_["train.y"] = at::tensor({1, 2, 3, 1}, at::kLong);
   tensors_["test.y"] = at::tensor({2, 1}, at::kLong);
   const std::vector<std::string> remarks = opened()->remarks();
-  ASSERT_EQ(remarks.size(), 2u);
-  EXPECT_TRUE(contains(remarks[1], "train.y of"));
-  EXPECT_TRUE(contains(remarks[1], "labels are 1 to 3, and classes count from 0"));
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_TRUE(contains(remarks[0], "train.y of"));
+  EXPECT_TRUE(contains(remarks[0], "labels are 1 to 3, and classes count from 0"));
+  tensors_["test.y"] = at::tensor({2, 0}, at::kLong);
+  EXPECT_TRUE(opened()->remarks().empty()) << "the test samples count from 0";
+}
+
+TEST_F(TensorsDataset, RefusesNumbersThatAreInfiniteInTheModelsType) {
+  const auto large = [](double value) {
+    at::Tensor made = at::zeros({4, 2, 3}, at::kDouble);
+    made[2][1][0] = value;
+    return made;
+  };
+  EXPECT_TRUE(contains(refusal_with("train.x", large(1e39)),
+                       "record 2 (counted from 0) has 1e+39 at [1, 0] (from 0, too), which is too "
+                       "large for Float; expected finite numbers"));
+  request_.model_numbers = at::kHalf;
+  EXPECT_TRUE(contains(refusal_with("train.x", large(1e5)), "too large for Half"));
+  request_ = {.model_numbers = at::kDouble};
+  tensors_["train.x"] = large(1e39);
+  EXPECT_NO_THROW(opened());
+  request_ = {.targets = Task::Regress};
+  tensors_["train.x"] = large(1);
+  tensors_["test.y"] = at::zeros({2}, at::kDouble);
+  EXPECT_TRUE(contains(refusal_with("train.y", at::tensor({0.0, 1.0, -1e39, 0.0}, at::kDouble)),
+                       "record 2 (counted from 0) has -1e+39 in column 0"));
 }
 
 TEST_F(TensorsDataset, ReadsFilesByTheirEndingAndNamesThoseThatItKnows) {

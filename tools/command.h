@@ -83,7 +83,8 @@ class CommandLine {
   void experiment(bool with_out);
   void point();    ///< declares --point, for commands that take one experiment
   void plugins();  ///< declares --plugin, for commands that read no experiment
-  void where();    ///< declares --where, for commands that take the folder of a run
+  /// Declares --where, for commands that take the folder of a run, or of several.
+  void where(bool several = false);
 
   /// Parses the arguments and loads the plugins they name, whose parts are known from then on.
   /// Returns false after --help.

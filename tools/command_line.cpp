@@ -198,10 +198,11 @@ void CommandLine::plugins() {
   list("plugin", "FILE", "a shared library with schemes, models or other parts of your own");
 }
 
-void CommandLine::where() {
-  list("where", "SETTINGS",
-       "the run in the folder of a sweep that has these settings, such as "
-       "scheme.name=pipedream,seed=2");
+void CommandLine::where(bool several) {
+  parsed_->add("where", po::value<std::vector<std::string>>()->composing()->value_name("SETTINGS"),
+               concat("the run in the folder of a sweep that has these settings, such as "
+                      "scheme.name=pipedream,seed=2",
+                      several ? " (may be given several times)" : ""));
 }
 
 bool CommandLine::parse(const std::vector<std::string>& arguments) {

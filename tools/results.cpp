@@ -72,7 +72,8 @@ std::filesystem::path run_in(const std::filesystem::path& folder, const std::str
   std::error_code none;
   if (!std::filesystem::is_directory(folder, none))
     throw Error(ErrorKind::Experiment,
-                "is no folder; --where needs the folder of a sweep, such as runs/<name>",
+                concat(folder.empty() ? "" : "is no folder; ",
+                       "--where needs the folder of a sweep, such as runs/<name>"),
                 folder.string());
   return chosen_run(runs_of_folder(folder), settings).folder;
 }
@@ -194,7 +195,7 @@ std::string command_with(const char* command, const ExperimentArguments& given,
   if (!given.profile.empty()) text += concat(" --profile ", shell_quoted(given.profile));
   for (const std::string& set : given.sets) text += concat(" --set ", shell_quoted(set));
   if (!given.out.empty()) text += concat(" --out ", shell_quoted(given.out.string()));
-  return concat(text, plugin_words(), " ", end);
+  return concat(text, plugin_words(), end.empty() ? "" : " ", end);
 }
 
 void tell_leftovers(const ExperimentArguments& given, const Value& document,

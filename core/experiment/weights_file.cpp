@@ -105,11 +105,38 @@ std::vector<std::string> differences(const WeightsFile& file, const NamedShapes&
   return wrong;
 }
 
+/// What all names of the model have before them in the file, such as "module."; "" if nothing.
+std::string prefix_of(const WeightsFile& file, const NamedShapes& declared) {
+  const NameTranslation translated = translation(file);
+  std::set<std::string> given;
+  for (const TensorHeader& tensor : read_safetensors_header(file.path)) given.insert(tensor.name);
+  std::vector<std::string> wanted;
+  for (const auto& [name, shape] : declared)
+    if (const ForeignTensor source = source_of(name, file, translated);
+        !source.names.empty() && !is_fresh(name, file))
+      wanted.push_back(source.names.front());
+  if (wanted.empty()) return {};
+  for (const std::string& name : given) {
+    if (!name.ends_with("." + wanted.front())) continue;
+    const std::string prefix = name.substr(0, name.size() - wanted.front().size());
+    if (std::ranges::all_of(wanted,
+                            [&](const auto& each) { return given.contains(prefix + each); }))
+      return prefix;
+  }
+  return {};
+}
+
 }  // namespace
 
 void check_weights(const WeightsFile& file, const NamedShapes& declared) {
   std::vector<std::string> wrong = differences(file, declared);
   if (wrong.empty()) return;
+  if (const std::string prefix = prefix_of(file, declared); !prefix.empty())
+    throw Error(ErrorKind::Data,
+                concat("does not fit the model: its names begin with '", prefix,
+                       "', which tools/convert_weights.py CHECKPOINT --strip ", prefix,
+                       " takes off those of a checkpoint"),
+                file.path.string());
   const std::size_t all = wrong.size();
   if (all > kShownDifferences) wrong.resize(kShownDifferences);
   throw Error(ErrorKind::Data,

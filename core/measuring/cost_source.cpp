@@ -119,6 +119,11 @@ CostSource::CostSource(CostFiles files) : files_(std::move(files)) {
 }
 
 Roofline CostSource::roofline(const Experiment& experiment, const Hardware& hardware) const {
+  if (!hardware.rates.known() && files_.experiment.empty())
+    throw Error(ErrorKind::Experiment,
+                concat("what the stages cost on the hardware '", hardware.name,
+                       "' is not known; expected a description that says devices.teraflops and "
+                       "devices.memory_gb_per_s"));
   if (!hardware.rates.known())
     throw Error(
         ErrorKind::Experiment,

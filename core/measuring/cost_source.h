@@ -22,10 +22,11 @@ namespace pipewright {
 
 /// The files that say what stages cost. Without any, operations and bytes are counted.
 struct CostFiles {
-  std::filesystem::path table;      ///< seconds and bytes of stages; excludes `profile`
-  std::filesystem::path profile;    ///< what `pipewright profile` has written
-  bool other_device = false;        ///< a profile of another device than the hardware's will do
-  std::string experiment = "FILE";  ///< the experiment's file, for messages
+  std::filesystem::path table;    ///< seconds and bytes of stages; excludes `profile`
+  std::filesystem::path profile;  ///< what `pipewright profile` has written
+  bool other_device = false;      ///< a profile of another device than the hardware's will do
+  /// The experiment's file, for messages of commands that have options for these files.
+  std::string experiment;
 };
 
 /// The costs of an experiment's stages.

@@ -101,7 +101,8 @@ class BinaryCrossEntropy final : public Loss {
                 concat("the loss binary_cross_entropy needs one number for ",
                        one ? "a sample, or for each pixel of a map" : "each label",
                        ", but an output of the model has the shape ", sample_shape_text(output),
-                       one ? "; set loss: {name: cross_entropy}"
+                       one ? "; expected a model of one output, or loss: {name: cross_entropy}, "
+                             "which takes an output for each class"
                            : concat(", its labels ", sample_shape_text(target))));
   }
 };

@@ -195,15 +195,14 @@ SampleSource::SampleSource(Options& options)
       test_targets_(
           options.path("test_target_file", "", "Where test_file is a .npy file: that of its y.")),
       split_(options, /*fallback=*/0),
-      columns_{
-          read_columns(options, "columns",
-                       "Of .csv files: the columns of x, a list of names in the first line "
-                       "or of numbers from 1; []: all but the target and, where the first "
-                       "line has names, those without one, such as pandas' index."),
-          read_columns(options, "target",
-                       "Of .csv files: the column of y, or a list of several for the losses "
-                       "mse, l1 and binary_cross_entropy; []: the last one. Classes may be "
-                       "texts, whose sorted names are numbered, and so may one label of two.")},
+      columns_{read_columns(options, "columns",
+                            "Of .csv files: the columns of x, a list of names in the first line "
+                            "or of numbers from 1; []: all but the target and, where the first "
+                            "line has names, those without one, such as pandas' index."),
+               read_columns(options, "target",
+                            "Of .csv files: the column of y, or a list of several for the losses "
+                            "mse, l1 and binary_cross_entropy; []: the last one. Classes may be "
+                            "texts, whose sorted names are numbered.")},
       form_(read_form(options, file_)),
       at_file_(options.where("file").text()) {
   check(options);

@@ -111,7 +111,7 @@ class Sweep(harness.EndToEnd):
         self.wait_until(lambda: any(file.exists() and file.stat().st_mtime_ns != began[file] for file in old), process)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
-        self.assertIn("interrupted with 0 of 2 runs done; the same command with --resume instead of --overwrite goes on", said)
+        self.assertIn("interrupted with 0 of 2 runs done; the same command with --resume instead of --overwrite goes on, and `pipewright table ", said)
         self.assertNotIn("done", [run.state() for run in self.runs() if (run.path / "run.json").exists()])
 
     def test_more_points_may_be_added(self):

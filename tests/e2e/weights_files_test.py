@@ -181,6 +181,20 @@ class ForeignWeights(harness.EndToEnd):
                 r"but not in the model; did you mean 'layer2\.0\.downsample\.0\.weight'\?, 'surplus' is in the file, but not in the model$",
             )
 
+    def test_a_prefix_of_all_names_is_named(self):
+        def prefixed(theirs):
+            for name in list(theirs):
+                theirs[f"module.{name}"] = theirs.pop(name)
+            theirs["module.surplus"] = tensor("F32", [1], [0])
+
+        self.file(prefixed)
+        self.write("x.yaml", TORCHVISION)
+        self.assert_errors(
+            self.pipewright("check", "x.yaml", code=DATA),
+            r"init\.safetensors: does not fit the model: its names begin with 'module\.', which "
+            r"tools/convert_weights\.py CHECKPOINT --strip module\. takes off those of a checkpoint$",
+        )
+
     def test_a_model_that_the_library_does_not_have(self):
         for model, message in (
             ({"name": "mlp"}, "the tensor names of torchvision are not known for mlp; known: pipewright"),

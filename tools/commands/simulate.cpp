@@ -107,6 +107,11 @@ void write_chakra(const std::filesystem::path& folder, const std::string& name,
         (folder / concat(name, workers > 1 ? concat(".{0…", workers - 1, "}") : ".0", ".et"))
             .c_str());
   if (!groups.empty()) write_output(groups_file, groups);
+  if (simulated.hardware.receives == Receives::ProgramOrder)
+    print(
+        "note: the traces do not say that one wire serves a device's messages in the order of its "
+        "program (copies.receives: program_order); whoever reads them simulates links of its "
+        "own\n");
 }
 
 int simulate_one(const CommandLine& line) {

@@ -113,7 +113,8 @@ void collect(const Sweep& sweep, const SweepResult& result) {
     throw Error(ErrorKind::Interrupted,
                 concat("interrupted with ", done, " of ", counted(sweep.runs.size(), "run"),
                        " done; the same command with --resume",
-                       sweep.settings.overwrite ? " instead of --overwrite" : "", " goes on"));
+                       sweep.settings.overwrite ? " instead of --overwrite" : "", " goes on, and `",
+                       command_with("table", sweep.given, ""), "` shows what is done"));
   use_rows({.results = sweep.rows, .keep = {}}, sweep.document, records);
   print_results(sweep.document, records);
   print_error("%zu of %s done, see %s\n", done, counted(sweep.runs.size(), "run").c_str(),

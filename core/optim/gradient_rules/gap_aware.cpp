@@ -15,9 +15,11 @@ namespace {
 class GapAware final : public GradientRule {
  public:
   explicit GapAware(Options& options)
-      : decay_(options.number("decay", 0.999,
-                              "Decay factor β of the running mean of squared steps.",
-                              {0, 0.9999999})),
+      : decay_(options.number(
+            "decay", 0.999,
+            "Decay factor β of the running mean s of squared steps per rate: after t "
+            "updates C = lr_max (√(s / (1 - βᵗ)) + ε).",
+            {0, 0.9999999})),
         eps_(options.number("eps", 1e-8, "Number ε that is added to the length of a step.",
                             {1e-38, 1})) {}
 
@@ -52,7 +54,8 @@ class GapAware final : public GradientRule {
 
 }  // namespace
 
-PIPEWRIGHT_GRADIENT_RULE(gap_aware, GapAware,
-                         "Gap-aware; divides a gradient by how far its weights have moved since.")
+PIPEWRIGHT_GRADIENT_RULE(
+    gap_aware, GapAware,
+    "Gap-aware; divides a gradient by 1 + |W_now - W_read| / C, C an average step's length.")
 
 }  // namespace pipewright

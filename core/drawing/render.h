@@ -22,8 +22,8 @@ struct RenderOptions {
 /// The grid: one line per worker, one cell per slot. F3 is the forward of mini-batch 3, B3 its
 /// backward, b3 a relay or the input-only half of a backward, W3 the weight-only half, H3 the head
 /// (F3.1: micro-batch 1; 2F3: stage 2, if a worker has several); `|` is an update, `.` an idle
-/// slot. Actions that can never start are at the end, under `?`. Throws Error{Data} if the drawing does not fit into
-/// memory, and for no schedule otherwise.
+/// slot. Actions that can never start are at the end, under `?`. Throws Error{Data} if the drawing
+/// does not fit into memory, and for no schedule otherwise.
 std::string render_text(const Schedule& schedule, const RenderOptions& options = {});
 
 /// A table with one row per stage: D, staleness, copies held, and the versions that the passes of

@@ -43,6 +43,8 @@ struct FlatLayout {
   std::int64_t size = 0;  ///< of the whole tensor with its gaps, in elements
 };
 
+struct PartState;
+
 /// Optimizer state of one stage replica: flat tensors with the layout of the parameters, and
 /// tables, which have shapes of their own.
 struct OptimizerState {
@@ -52,9 +54,8 @@ struct OptimizerState {
   std::vector<std::vector<at::Tensor>> tables;
   at::Tensor last_gradient;  ///< including weight decay; kept only for PredictionRule::Lookahead
   at::Tensor drift;          ///< δ, kept only for PredictionRule::Drift
-  struct Part;
   /// Of an optimizer of groups: each parameter's own state, which shares the tensors above.
-  std::vector<Part> parts;
+  std::vector<PartState> parts;
 };
 
 /// Called for elements [begin, end) of a flat tensor as soon as they are written, while they are
@@ -173,7 +174,7 @@ class Optimizer {
 };
 
 /// The state of one parameter of several, and what steps it.
-struct OptimizerState::Part {
+struct PartState {
   const Optimizer* optimizer = nullptr;
   FlatLayout layout;        ///< of the parameter alone
   std::int64_t offset = 0;  ///< of the parameter in the flat tensors of all

@@ -11,7 +11,7 @@
 namespace pipewright {
 namespace {
 
-using Part = OptimizerState::Part;
+using Part = PartState;
 
 std::int64_t size_of(const Part& part) {
   return part.layout.size;

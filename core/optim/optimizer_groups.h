@@ -37,8 +37,8 @@ const OptimizerGroup* group_of(std::span<const OptimizerGroup> groups, std::stri
 std::vector<OptimizerGroup> members_of(const std::shared_ptr<const Optimizer>& optimizer);
 
 /// OptimizerState::parts of a state that has all its tensors.
-std::vector<OptimizerState::Part> parts_of(const Optimizer& optimizer, const FlatLayout& layout,
-                                           const OptimizerState& state, bool predicts);
+std::vector<PartState> parts_of(const Optimizer& optimizer, const FlatLayout& layout,
+                                const OptimizerState& state, bool predicts);
 
 /// What predict() and step_and_predict() do for a state of parts, on the CPU.
 void predict_parts(const Prediction& prediction);

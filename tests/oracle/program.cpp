@@ -127,7 +127,8 @@ void add_options(const std::string& section, const nlohmann::json& schema,
   const auto add = [&](const std::string& place, const nlohmann::json& properties) {
     for (const auto& [option, facts] : properties.items())
       if (option != "name")
-        all[place + "." + option] = facts.value("default", nlohmann::json()).dump();
+        all[place + "." + option] =
+            facts.is_object() ? facts.value("default", nlohmann::json()).dump() : "null";
   };
   if (!schema.contains("allOf")) return add(section, schema.at("properties"));
   for (const nlohmann::json& part : schema.at("allOf")) {

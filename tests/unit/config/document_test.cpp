@@ -113,8 +113,8 @@ TEST_F(LoadDocument, ShowsTheFaultsOfAnExperimentThatIsExtended) {
 
 TEST_F(LoadDocument, ExtendsAnExperimentInAnyStyleOfYaml) {
   for (const std::string text :
-       {"# ours\n{model: {name: mlp}}\n", "--- {model: {name: mlp}}\n",
-        "{? model : {name: mlp}}\n", "{name: 'a}b', model: {name: mlp}}\n"}) {
+       {"# ours\n{model: {name: mlp}}\n", "--- {model: {name: mlp}}\n", "{? model : {name: mlp}}\n",
+        "{name: 'a}b', model: {name: mlp}}\n"}) {
     write("base.yaml", text);
     write("e.yaml", "extends: base.yaml\nname: e\n");
     EXPECT_EQ(to_json(load("e.yaml")), R"({"name":"e","model":{"name":"mlp"}})") << text;

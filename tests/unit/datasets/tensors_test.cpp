@@ -403,7 +403,8 @@ TEST_F(TensorsDataset, RemarksThatAFirstLineOfNumbersIsASample) {
   const std::filesystem::path path = folder_ / "t.csv";
   const auto remarks = [&](const std::string& text, const std::string& more = "") {
     fixtures::put(path, text);
-    auto data = make_dataset("tensors", concat("{file: '", path.string(), "', split: 1", more, "}"));
+    auto data =
+        make_dataset("tensors", concat("{file: '", path.string(), "', split: 1", more, "}"));
     data->open({.targets = Task::Regress});
     return data->remarks();
   };

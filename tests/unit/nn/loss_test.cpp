@@ -211,9 +211,10 @@ TEST(Losses, FitTheTasksThatTheyAreFor) {
 }
 
 TEST(BinaryCrossEntropy, SaysThatScoresOfClassesNeedAnotherLoss) {
-  EXPECT_NE(refusal(*binary_cross_entropy(), random({4, 3}, 1), kBinaryTargets)
-                .find("has the shape 3; set loss: {name: cross_entropy}"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal(*binary_cross_entropy(), random({4, 3}, 1), kBinaryTargets)
+          .find("has the shape 3; expected a model of one output, or loss: {name: cross_entropy}"),
+      std::string::npos);
 }
 
 }  // namespace

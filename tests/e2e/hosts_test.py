@@ -125,8 +125,12 @@ class Hosts(harness.EndToEnd):
         done = subprocess.run(cluster.ssh("a", script), cwd=self.folder, capture_output=True, text=True, timeout=harness.SECONDS_LIMIT)
         self.assertEqual(0, done.returncode, done.stderr)
         self.assert_same_weights(self.train(changed(FOUR, {"train.epochs": epochs, "train.evaluate_every": 1000}), "near"), harness.Run(self.folder / "out"))
+        self.discard_parts()
+
+    def discard_parts(self):
+        """Of processes that were killed while they wrote."""
         for part in (self.folder / "out").rglob("*.part"):
-            part.unlink()  # of the host that is gone
+            part.unlink()
 
     GONE = r"^worker (\d), stage \1, \1[FBU]\d+( \((done|not begun)\))?: its process \d+ on [a-d] has not answered"
 
@@ -149,6 +153,10 @@ class Hosts(harness.EndToEnd):
         before = self.last_checkpoint()
         self.wait_until(lambda: self.last_checkpoint() > before + 5 * MINIBATCHES or run.poll() is not None)
         self.assertIsNone(run.poll(), "the run ended")
+        for name in cluster.names:
+            cluster.kill(name)
+            cluster.first[name].wait()
+        self.discard_parts()
 
     def test_a_folder_that_is_not_shared_is_noticed_before_anything_is_trained(self):
         cluster = hosts.Hosts(self, 2)

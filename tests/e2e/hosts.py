@@ -2,7 +2,7 @@
 """Several hosts on one machine: each has its own network, host name, processes, temporary folder and sshd.
 
 A bridge joins them, and every host sends through a queue with the rate and the delay of its link (tc). They share this
-machine's files but for /tmp, /run and /private, which each has for itself; the folder of the test stays shared.
+machine's files but for /tmp and /run, which each has for itself; the folder of the test stays shared.
 """
 
 import os
@@ -77,7 +77,7 @@ class Hosts:
     def __init__(self, test, count, rate=None, delay_ms=0):
         self.folder, self.names = test.folder, [chr(ord("a") + i) for i in range(count)]
         self.mark = f"pw{os.getpid()}"
-        self.first = {}  # of each host's processes: as this machine numbers it
+        self.first = {}  # the first process of each host; when it ends, all others of the host end
         self._test = test
         self._write_ssh()
         self._space("net")

@@ -152,6 +152,11 @@ class Decoder final : public Model {
                       concat("is ", subspace_, "; expected at most the width, ", width_));
       subspace_ = width_;
     }
+    if (vocabulary_ * width_ > kMostFixed)
+      options.problem(
+          "subspace",
+          concat("needs a fixed vector of ", width_, " numbers for each of ", vocabulary_,
+                 " tokens in every process; expected at most ", kMostFixed, " numbers in all"));
     if (embedding_norm_)
       options.problem("embedding_norm", "would leave the subspace; leave it out, or `subspace`");
     if (tie_ != Tie::None)
@@ -223,6 +228,7 @@ class Decoder final : public Model {
   }
 
   static constexpr double kInitStd = 0.02;
+  static constexpr std::int64_t kMostFixed = std::int64_t{1} << 28;  // 2 GiB while they are drawn
 
   /// Numbers per token between blocks.
   std::int64_t stream() const { return subspace_ > 0 ? subspace_ : width_; }

@@ -121,6 +121,9 @@ TEST(Subspace, IsRefusedWhereItDoesNotFit) {
   EXPECT_NE(model_problems("decoder", "{preset: slow_links, subspace: 160, embedding_norm: true}")
                 .find("would leave the subspace"),
             std::string::npos);
+  EXPECT_NE(model_problems("decoder", "{vocabulary: 1000000, width: 7680, subspace: 8}")
+                .find("expected at most 268435456 numbers in all"),
+            std::string::npos);
   EXPECT_EQ(model_problems("decoder", "{preset: slow_links, subspace: 160}"), "");
 }
 

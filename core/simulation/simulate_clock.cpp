@@ -7,13 +7,14 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/schedule/deadlock.h"
-#include "core/schedule/lent_weights.h"
 #include "core/simulation/action_seconds.h"
 #include "core/simulation/host_copies.h"
+#include "core/simulation/lent_messages.h"
 
 namespace pipewright {
 namespace {
@@ -42,15 +43,6 @@ struct Edge {
   std::int64_t bytes = 0;
   std::size_t sent = 0, taken = 0;
   std::size_t takes = 0;  ///< in Clock::takes_: when its last `link_capacity` messages were taken
-};
-
-/// The messages of weights that one stage lends to another, and of their gradients.
-struct LoanMessages {
-  Loan loan;
-  std::vector<Edge> there = {}, back = {};  ///< [replica]
-  /// When they arrive: [PassSlots::forward() of the borrower], [PassSlots::backward() of the
-  /// owner].
-  std::vector<double> weights = {}, gradients = {};
 };
 
 struct Worker {
@@ -90,15 +82,14 @@ class Clock {
         result_(simulation),
         workers_(schedule_.workers.size()),
         edges_(2 * as_size(shape_.stages) * as_size(shape_.replicas)),
-        meetings_(shape_.replicas > 1 ? as_size(shape_.stages) : 0),
-        lent_(schedule_, index_, proved.versions) {
+        meetings_(shape_.replicas > 1 ? as_size(shape_.stages) : 0) {
     times_.forward_arrivals.assign(slots_.forwards(), kNotYet);
     times_.backward_arrivals.assign(slots_.backwards(), kNotYet);
     for (const auto& worker : schedule_.workers) times_.spans.emplace_back(worker.size());
     result_.workers.resize(schedule_.workers.size());
     result_.minibatch_ends.assign(as_size(shape_.minibatches), 0);
     lay_edges();
-    for (const Loan& loan : lent_.loans()) lay_loan(loan);
+    lent_.emplace(proved, hardware, network_);
   }
 
   ClockTimes run() {
@@ -143,86 +134,6 @@ class Clock {
     sent_.resize(network_.links().size());
     edge.takes = takes_.size();
     takes_.resize(takes_.size() + as_size(shape_.link_capacity), 0);
-  }
-
-  void lay_loan(const Loan& of) {
-    if (hardware_.taken_as_sent() || hardware_.sending_blocks)
-      throw Error(ErrorKind::Experiment,
-                  concat("stages ", of.from, " and ", of.to,
-                         " share weights, whose messages are not known where messages wait for "
-                         "their receives or block the device; expected on '",
-                         hardware_.name,
-                         "' another copies.receives than in_order and rendezvous, and "
-                         "copies.block_compute: false"));
-    LoanMessages& loan = loans_.emplace_back(LoanMessages{.loan = of});
-    loan.weights.assign(slots_.forwards(), kNotYet);
-    loan.gradients.assign(slots_.backwards(), kNotYet);
-    loan.there.resize(as_size(shape_.replicas));
-    loan.back.resize(as_size(shape_.replicas));
-    for (int replica = 0; replica < shape_.replicas; ++replica) {
-      lay(loan.there[as_size(replica)], of.from, of.to, replica, of.bytes);
-      lay(loan.back[as_size(replica)], of.to, of.from, replica, of.bytes);
-    }
-  }
-
-  /// Sends what the action lends, when it begins, or gives back, when it has ended.
-  void send_lent(const Action& action, double time) {
-    for (LoanMessages& each : loans_) {
-      const auto& [owner, borrower, bytes] = each.loan;
-      const std::size_t replica = as_size(action.replica);
-      if (action.kind == ActionKind::Forward && action.stage == owner) {
-        Action of_borrower = action;
-        of_borrower.stage = borrower;
-        if (lent_.take(of_borrower, owner))
-          send_lent(each.there[replica], each.weights[slots_.forward(action, borrower)], time);
-      } else if (action.stage == borrower && is_backward(action.kind) &&
-                 lent_.give(action, owner)) {
-        send_lent(each.back[replica], each.gradients[slots_.backward(action, borrower)], time);
-      }
-    }
-  }
-
-  void send_lent(Edge& way, double& arrival, double time) {
-    if (way.link < 0 || hardware_.receives == Receives::ProgramOrder) {
-      arrival = time;
-    } else if (network_.must_post()) {
-      network_.post({way.link, time, way.bytes, -1 - std::ssize(lent_arrivals_)});
-      lent_arrivals_.push_back(&arrival);
-    } else {
-      arrival = network_.carry(way.link, time, way.bytes).arrived;
-    }
-  }
-
-  /// Calls `with` for the ways and arrivals of what the action takes: weights before it begins, or
-  /// gradients before it ends.
-  template <class With>
-  void for_each_lent(const Action& action, const With& with) {
-    for (LoanMessages& each : loans_) {
-      const auto& [owner, borrower, bytes] = each.loan;
-      const std::size_t replica = as_size(action.replica);
-      if (action.kind == ActionKind::Forward && action.stage == borrower) {
-        if (lent_.take(action, owner))
-          with(each.there[replica], each.weights[slots_.forward(action, borrower)]);
-      } else if (action.stage == owner) {
-        if (const ActionPlace giver = lent_.giver(action, borrower); giver != kNowhere)
-          with(each.back[replica],
-               each.gradients[slots_.backward(action_at(schedule_, giver), borrower)]);
-      }
-    }
-  }
-  bool lent_is_sent(const Action& action) {
-    bool sent = true;
-    for_each_lent(action, [&](const Edge&, double arrival) { sent &= arrival >= 0; });
-    return sent;
-  }
-  double lent_received(const Action& action) {
-    double last = 0;
-    for_each_lent(action, [&](const Edge& way, double& arrival) {
-      if (hardware_.receives == Receives::ProgramOrder && way.link >= 0)
-        arrival = network_.carry(way.link, arrival, way.bytes).arrived;
-      last = std::max(last, arrival);
-    });
-    return last;
   }
 
   Edge& edge(int stage, int replica, bool gradient) {
@@ -285,7 +196,7 @@ class Clock {
     result_.workers[as_size(w)].host.waiting += begin - ready;
     take_input(action, begin);
     if (pair) take_input(actions[self.next + 1], begin);
-    if (action.kind == ActionKind::Forward) send_lent(action, begin);
+    if (action.kind == ActionKind::Forward) lent_->send(action, begin);
     const double seconds = pair ? seconds_.of_pair(w, self.next) : seconds_.of_action(w, self.next);
     self.performed = pair;
     self.free = begin + seconds;
@@ -302,14 +213,14 @@ class Clock {
   /// none, kNotYet if that is not known.
   double received(int w, const Action& action, double time) {
     const InputSource input = input_source(action);
-    if (!lent_is_sent(action)) return kNotYet;
+    if (!lent_->are_sent(action)) return kNotYet;
     if (input.stage < 0) return 0;
     if (!comes_next(action, input)) return kNotYet;
     post_receive(w, action, input, time);
     double* const arrival = arrival_of(action, input);
     if (arrival == nullptr || *arrival < 0) return kNotYet;
     end_receive(w, action, input);
-    const double lent = action.kind == ActionKind::Forward ? lent_received(action) : 0;
+    const double lent = action.kind == ActionKind::Forward ? lent_->received(action) : 0;
     const Edge& way = edge(input.stage, action.replica, input.gradient);
     if (hardware_.receives == Receives::ProgramOrder && way.link >= 0)
       *arrival = network_.carry(way.link, *arrival, way.bytes).arrived;
@@ -377,8 +288,8 @@ class Clock {
     if (!send_output(w)) return false;
     Worker& self = workers_[as_size(w)];
     if (action.kind == ActionKind::Forward) return true;
-    send_lent(action, self.free);
-    self.free = std::max(self.free, lent_received(action));
+    lent_->send(action, self.free);
+    self.free = std::max(self.free, lent_->received(action));
     return true;
   }
 
@@ -460,7 +371,7 @@ class Clock {
     if (!next) return false;
     const auto& [message, delivery] = *next;
     if (message.tag < 0) {
-      *lent_arrivals_[static_cast<std::size_t>(-1 - message.tag)] = delivery.arrived;
+      lent_->deliver(message.tag, delivery.arrived);
       wake(network_.links()[as_size(message.link)].to);
       return true;
     }
@@ -609,10 +520,8 @@ class Clock {
   std::vector<Worker> workers_;
   std::vector<Edge> edges_;  ///< [replica][stage][forwards, backwards]
   std::vector<double> takes_;
-  std::vector<Meeting> meetings_;  ///< per stage
-  const LentWeights lent_;
-  std::vector<LoanMessages> loans_;
-  std::vector<double*> lent_arrivals_;  ///< of posted messages, by −1 − their tag
+  std::vector<Meeting> meetings_;     ///< per stage
+  std::optional<LentMessages> lent_;  ///< laid behind the edges, whose links come first
   std::vector<int> awake_;
   /// [link] → tags of messages sent and not taken, where they must be taken in order.
   std::vector<std::deque<std::int64_t>> sent_;

@@ -31,6 +31,17 @@ void check_shape(const GraphOutput& output, const at::Tensor& made, const GraphF
               where);
 }
 
+/// Floating-point numbers of one width may stand for those of another, in mixed precision.
+void check_type(const GraphOutput& output, const at::Tensor& made, const std::string& where) {
+  const bool same = at::isFloatingType(output.type) ? made.is_floating_point()
+                                                    : made.scalar_type() == output.type;
+  if (same && made.layout() == at::kStrided) return;
+  throw Error(ErrorKind::Data,
+              concat("'", output.name, "' is of the type ", at::toString(made.scalar_type()),
+                     "; the file says ", at::toString(output.type)),
+              where);
+}
+
 using Made = c10::SmallVector<at::Tensor, 3>;
 
 /// The tensors of a stack, which gives them away.
@@ -157,6 +168,7 @@ void GraphCall::store(std::span<at::Tensor> made, GraphFrame& frame) const {
     const bool unread_state =
         node->name == "aten::lstm" && i > 0 && std::ranges::count(ends, outputs[i]) > 0;
     if (!unread_state) check_shape(node->outputs[i], made[i], frame, node->where);
+    check_type(node->outputs[i], made[i], node->where);
     frame.tensors[outputs[i]] = std::move(made[i]);
   }
 }

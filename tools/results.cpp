@@ -198,6 +198,19 @@ std::string command_with(const char* command, const ExperimentArguments& given,
   return concat(text, plugin_words(), end.empty() ? "" : " ", end);
 }
 
+std::string none_begun(const ExperimentArguments& given, const std::vector<RunRecord>& records) {
+  const auto missing = [](const RunRecord& run) { return run.state == "missing"; };
+  if (!std::ranges::all_of(records, missing)) return "";
+  return concat("no run of ", given.file.string(), " has begun here; `",
+                command_with("sweep", given, ""), "` makes them");
+}
+
+void require_begun(const ExperimentArguments& given, const std::filesystem::path& folder,
+                   const std::vector<RunRecord>& records) {
+  if (std::string none = none_begun(given, records); !none.empty())
+    throw Error(ErrorKind::Data, std::move(none), folder.string());
+}
+
 void tell_leftovers(const ExperimentArguments& given, const Value& document,
                     const std::filesystem::path& folder, const std::vector<RunRecord>& records) {
   const std::size_t runs = leftovers_of(document.find("name")->text, folder, records).size();

@@ -56,6 +56,14 @@ void print_results(const Value& document, std::vector<RunRecord> records);
 std::string command_with(const char* command, const ExperimentArguments& given,
                          const std::string& end);
 
+/// "no run of fashion.yaml has begun here; `pipewright sweep fashion.yaml` makes them", or "" if a
+/// run is there.
+std::string none_begun(const ExperimentArguments& given, const std::vector<RunRecord>& records);
+
+/// Throws Error{Data} with that sentence, if it is one.
+void require_begun(const ExperimentArguments& given, const std::filesystem::path& folder,
+                   const std::vector<RunRecord>& records);
+
 /// Prints to standard error how many runs of another version of the document are left in `folder`,
 /// if any, and the command that removes them. `records`: those of today's runs.
 void tell_leftovers(const ExperimentArguments& given, const Value& document,

@@ -276,7 +276,7 @@ class Little(Report):
         self.write("s.yaml", experiment())
         self.assert_errors(
             self.pipewright("report", "s.yaml", "--out", "sw", code=DATA),
-            r"no run of s\.yaml has begun here; `pipewright sweep s\.yaml` makes them$",
+            r"no run of s\.yaml has begun here; `pipewright sweep s\.yaml --out sw` makes them$",
         )
         (self.folder / "empty").mkdir()
         self.assert_errors(

@@ -147,6 +147,7 @@ class Results(harness.EndToEnd):
             self.table(*other, out="none"),
             r"^results of 0 runs are rows",
             r"^9 rows of kept/x\.csv are of no run of this file \(its settings are others\) and left out$",
+            r"^no run of s\.yaml has begun here; `pipewright sweep s\.yaml --set train\.epochs=2 --out none` makes them$",
         )
         self.assertIn("9 missing", self.table(*other, out="none").out)
         self.change_rows(lambda row: row.update(pipewright="0.5.0"))

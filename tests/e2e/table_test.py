@@ -74,7 +74,7 @@ class Table(harness.EndToEnd):
         self.assertRegex(self.table("--format", "latex").out, note.replace("±", r"\$\\pm\$"))
         csv_table = self.table("--format", "csv")
         self.assertNotIn("mix", csv_table.out)
-        self.assert_errors(csv_table, note)
+        self.assert_errors(csv_table, note, r"^no run of s\.yaml has begun here; `pipewright sweep s\.yaml --out sw` makes them$")
         self.assertNotIn("mix", self.table("--set", "table.columns=optimizer.lr").out)
 
     def test_the_best_is_named_with_those_than_which_it_is_not_significantly_better(self):

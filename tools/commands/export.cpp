@@ -45,11 +45,7 @@ std::pair<std::vector<RunRecord>, fs::path> runs_of_file(const ExperimentArgumen
   const Value document = given.document();
   const fs::path folder = results_folder(given, document);
   std::vector<RunRecord> records = sweep_records(document, folder);
-  if (std::ranges::none_of(records, has_begun))
-    throw Error(ErrorKind::Data,
-                concat("no run of ", given.file.string(), " has begun here; `pipewright sweep ",
-                       shell_quoted(given.file.string()), "` makes them"),
-                folder.string());
+  require_begun(given, folder, records);
   return {std::move(records), folder};
 }
 

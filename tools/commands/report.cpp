@@ -105,15 +105,6 @@ void add_remarks(Report& report) {
     report.remarks.emplace_back("No run is done yet, so there are no results.");
 }
 
-void require_a_run(const ReportSource& source, const ExperimentArguments& given) {
-  const auto missing = [](const RunRecord& run) { return run.state == "missing"; };
-  if (!std::ranges::all_of(source.runs, missing)) return;
-  throw Error(ErrorKind::Data,
-              concat("no run of ", given.file.string(), " has begun here; `pipewright sweep ",
-                     shell_quoted(given.file.string()), "` makes them"),
-              source.folder.string());
-}
-
 ReportSource source_of(const CommandLine& line, const ExperimentArguments& given) {
   std::error_code none;
   if (fs::is_directory(given.file, none)) {
@@ -131,7 +122,7 @@ ReportSource source_of(const CommandLine& line, const ExperimentArguments& given
   std::vector<RunRecord> runs =
       results_on(table.hardware, document, folder, {.results = line.text("results"), .keep = {}});
   ReportSource source{std::move(document), std::move(runs), folder, false};
-  require_a_run(source, given);
+  require_begun(given, source.folder, source.runs);
   return source;
 }
 

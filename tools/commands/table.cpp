@@ -115,6 +115,9 @@ int run_table(const std::vector<std::string>& arguments) {
     print_error("%s\n", note.c_str());
   if (format == TableFormat::Csv) print_error("%s", claims.c_str());
   tell_leftovers(given, document, folder, runs);
+  if (const std::string none = none_begun(given, runs);
+      !none.empty() && !is_modelled(spec.metric.name))
+    print_error("%s\n", none.c_str());
   return 0;
 }
 

@@ -15,20 +15,23 @@ GridLayout::GridLayout(const ProvedSchedule& proved, int minibatches)
       labels_(schedule_),
       versions_(proved.versions),
       times_(slot_times(schedule_)),
-      window_(render_window(schedule_, times_, minibatches)) {
+      window_(render_window(schedule_, times_, minibatches)),
+      rows_(RenderRows::of_equal_actions(schedule_, [&](std::size_t worker, std::size_t twin) {
+        return times_.start[worker] == times_.start[twin];
+      })) {
   measure();
 }
 
 double GridLayout::block_height() const {
-  return static_cast<double>(schedule_.workers.size()) * (kLane + kLaneGap) + kAxis;
+  return static_cast<double>(rows_.size()) * (kLane + kLaneGap) + kAxis;
 }
 
 double GridLayout::x_of(const LayoutBlock& block, int slot) const {
   return left_ + slot_ * (slot - block.window.from);
 }
 
-double GridLayout::y_of(const LayoutBlock& block, std::size_t worker) const {
-  return block.y + static_cast<double>(worker) * (kLane + kLaneGap);
+double GridLayout::y_of(const LayoutBlock& block, std::size_t row) const {
+  return block.y + static_cast<double>(row) * (kLane + kLaneGap);
 }
 
 bool GridLayout::is_drawn(RenderWindow window, std::size_t worker, std::size_t position) const {
@@ -41,7 +44,7 @@ bool GridLayout::is_drawn(RenderWindow window, std::size_t worker, std::size_t p
 
 void GridLayout::measure() {
   double names = 0, least_slot = 6;
-  for (std::size_t worker = 0; worker < schedule_.workers.size(); ++worker) {
+  for (const std::size_t worker : rows_.workers()) {
     names = std::max({names, text_width(labels_.worker(worker), kName),
                       labels_.plain() ? 0 : text_width(labels_.stages(worker), kSmall)});
     for (std::size_t i = 0; i < schedule_.workers[worker].size(); ++i) {

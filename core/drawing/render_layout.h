@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/drawing/render_labels.h"
+#include "core/drawing/render_rows.h"
 #include "core/drawing/render_window.h"
 #include "core/schedule/prove.h"
 
@@ -42,6 +43,7 @@ class GridLayout {
   const RenderLabels& labels() const { return labels_; }
   const Versions& versions() const { return versions_; }
   const SlotTimes& times() const { return times_; }
+  const RenderRows& rows() const { return rows_; }
   const RenderWindow& window() const { return window_; }
   bool cut() const { return window_.to < times_.makespan; }
 
@@ -50,7 +52,7 @@ class GridLayout {
   double left() const { return left_; }
   double right() const { return right_; }  ///< right end of the widest block's lanes
   double x_of(const LayoutBlock& block, int slot) const;
-  double y_of(const LayoutBlock& block, std::size_t worker) const;
+  double y_of(const LayoutBlock& block, std::size_t row) const;
   /// Whether an action is drawn in this window. An action that takes no time belongs to the block
   /// that it ends.
   bool is_drawn(RenderWindow window, std::size_t worker, std::size_t position) const;
@@ -72,6 +74,7 @@ class GridLayout {
   const Versions& versions_;
   const SlotTimes times_;
   const RenderWindow window_;
+  const RenderRows rows_;
   std::vector<LayoutBlock> blocks_;
   double slot_ = 0;  ///< width of a slot
   double left_ = 0;

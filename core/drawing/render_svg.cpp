@@ -35,6 +35,7 @@ std::string summary(const GridLayout& layout) {
   if (workers * makespan > 0)
     text += concat(", workers ", (100 * busy + workers * makespan / 2) / (workers * makespan),
                    " % busy");
+  if (const std::string rest = layout.rows().rest(); !rest.empty()) text += "; " + rest;
   if (layout.cut()) text += concat("; drawn: the first ", layout.window().to, " slots");
   return text;
 }
@@ -57,12 +58,13 @@ double mark_offset(ActionKind kind) {
   return 2.6 * (kind == ActionKind::Reduce ? -1 : facts_of(kind).track);
 }
 
-void draw_action(SvgPage& page, const GridLayout& layout, const LayoutBlock& block,
-                 std::size_t worker, std::size_t position) {
+void draw_action(SvgPage& page, const GridLayout& layout, const LayoutBlock& block, std::size_t row,
+                 std::size_t position) {
+  const std::size_t worker = layout.rows().workers()[row];
   const Action& action = layout.schedule().workers[worker][position];
   const int start = layout.times().start[worker][position], slots = slots_of(action.kind);
   const double x = layout.x_of(block, std::max(start, block.window.from));
-  const double y = layout.y_of(block, worker);
+  const double y = layout.y_of(block, row);
   const Shade shade = shade_of(action.kind, action.minibatch);
   if (slots == 0) {
     const double tick = x + mark_offset(action.kind);
@@ -83,9 +85,9 @@ void draw_action(SvgPage& page, const GridLayout& layout, const LayoutBlock& blo
   }
 }
 
-void draw_lane(SvgPage& page, const GridLayout& layout, const LayoutBlock& block,
-               std::size_t worker) {
-  const double y = layout.y_of(block, worker), end = layout.x_of(block, block.window.to);
+void draw_lane(SvgPage& page, const GridLayout& layout, const LayoutBlock& block, std::size_t row) {
+  const std::size_t worker = layout.rows().workers()[row];
+  const double y = layout.y_of(block, row), end = layout.x_of(block, block.window.to);
   const std::string stages = layout.labels().plain() ? "" : layout.labels().stages(worker);
   page.text(kMargin, y + (stages.empty() ? 24 : 18), layout.labels().worker(worker),
             {.size = kName});
@@ -96,13 +98,13 @@ void draw_lane(SvgPage& page, const GridLayout& layout, const LayoutBlock& block
     if (slot % 5 == 0) page.line(x, y, x, y + kLane, {.color = palette::kPaper});
   }
   for (std::size_t i = 0; i < layout.schedule().workers[worker].size(); ++i)
-    if (layout.is_drawn(block.window, worker, i)) draw_action(page, layout, block, worker, i);
+    if (layout.is_drawn(block.window, worker, i)) draw_action(page, layout, block, row, i);
   if (layout.cut() && block.window.to == layout.window().to)
     page.text(end + 5, y + 24, "…", {.size = 14, .color = palette::kQuiet});
 }
 
 void draw_axis(SvgPage& page, const GridLayout& layout, const LayoutBlock& block) {
-  const double y = layout.y_of(block, layout.schedule().workers.size());
+  const double y = layout.y_of(block, layout.rows().size());
   for (int slot = block.window.from; slot <= block.window.to; ++slot) {
     if (slot % 5 != 0) continue;
     const double x = layout.x_of(block, slot);
@@ -169,13 +171,13 @@ void draw_table(SvgPage& page, const GridLayout& layout, double x) {
   const std::array<const char*, 4> heads = {"stage", "F", "B", "copies"};
   for (std::size_t column = 0; column < heads.size(); ++column)
     page.text(centers[column], kHeading - 6, heads[column], head);
-  for (std::size_t worker = 0; worker < layout.schedule().workers.size(); ++worker) {
+  for (std::size_t row = 0; row < layout.rows().size(); ++row) {
     std::set<std::pair<int, int>> places;
-    for (const Action& action : layout.schedule().workers[worker])
+    for (const Action& action : layout.schedule().workers[layout.rows().workers()[row]])
       places.insert({action.stage, action.replica});
     const double step = kLane / static_cast<double>(std::max<std::size_t>(1, places.size()));
     const double size = std::min(12.0, step);
-    double y = layout.y_of(layout.blocks().front(), worker) + (step + size * 0.7) / 2;
+    double y = layout.y_of(layout.blocks().front(), row) + (step + size * 0.7) / 2;
     for (const auto& [stage, replica] : places) {
       const StageVersions& versions = layout.versions().stages[as_size(stage)][as_size(replica)];
       const std::array<int, 4> cells = {stage, versions.forward_staleness,
@@ -204,8 +206,8 @@ std::string render_svg(const ProvedSchedule& proved, const std::string& title, i
   page.text(kMargin, 32, title, {.size = 18, .bold = true});
   page.text(kMargin, 49, summary(layout), {.color = palette::kQuiet});
   for (const LayoutBlock& block : layout.blocks()) {
-    for (std::size_t worker = 0; worker < schedule.workers.size(); ++worker)
-      draw_lane(page, layout, block, worker);
+    for (std::size_t row = 0; row < layout.rows().size(); ++row)
+      draw_lane(page, layout, block, row);
     draw_axis(page, layout, block);
   }
   draw_legend(page, layout, kHeading + blocks + 12);

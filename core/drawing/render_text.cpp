@@ -8,6 +8,7 @@
 #include "core/drawing/kind_colors.h"
 #include "core/drawing/render.h"
 #include "core/drawing/render_grid.h"
+#include "core/drawing/render_rows.h"
 
 namespace pipewright {
 namespace {
@@ -71,20 +72,6 @@ bool same_text(const GlyphLine& a, const GlyphLine& b) {
   return std::ranges::equal(a, b, {}, &Glyph::text, &Glyph::text);
 }
 
-/// The workers of the first replica, and of others those that do something else. All, where
-/// replicas share workers or an action is pointed out.
-std::vector<std::size_t> drawn_workers(const Schedule& schedule, const RenderGrid& grid,
-                                       const RenderOptions& options) {
-  const bool folds = schedule.shape.replica_placement.empty() && options.culprit == nullptr;
-  const std::size_t each = as_size(schedule.shape.workers_per_replica());
-  std::vector<std::size_t> workers;
-  for (std::size_t worker = 0; worker < schedule.workers.size(); ++worker)
-    if (!folds || worker < each ||
-        !same_text(grid.workers()[worker], grid.workers()[worker % each]))
-      workers.push_back(worker);
-  return workers;
-}
-
 }  // namespace
 
 std::string render_text(const Schedule& schedule, const RenderOptions& options) {
@@ -100,7 +87,9 @@ std::string render_text(const Schedule& schedule, const RenderOptions& options) 
     names.push_back(std::move(name));
   }
   margin += 1;
-  const std::vector<std::size_t> drawn = drawn_workers(schedule, grid, options);
+  const RenderRows rows(schedule, [&](std::size_t worker, std::size_t twin) {
+    return options.culprit == nullptr && same_text(grid.workers()[worker], grid.workers()[twin]);
+  });
   const int length = grid.cuts().back();
   const int room = options.width > 0 ? options.width - static_cast<int>(margin) : length;
   std::string out;
@@ -108,13 +97,11 @@ std::string render_text(const Schedule& schedule, const RenderOptions& options) 
     const int end = block_end(grid.cuts(), begin, room);
     if (begin > 0) out += '\n';
     out += line_text("slot", margin, grid.header(), begin, end, options.color);
-    for (const std::size_t worker : drawn)
+    for (const std::size_t worker : rows.workers())
       out += line_text(names[worker], margin, grid.workers()[worker], begin, end, options.color);
     begin = end;
   }
-  if (drawn.size() < names.size())
-    out += concat("… and ", counted(names.size() - drawn.size(), "worker"),
-                  " like these, of further replicas\n");
+  if (const std::string rest = rows.rest(); !rest.empty()) out += concat("… ", rest, "\n");
   return out + legend(schedule, options);
 }
 

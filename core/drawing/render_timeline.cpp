@@ -10,6 +10,7 @@
 #include "core/drawing/kind_colors.h"
 #include "core/drawing/render_labels.h"
 #include "core/drawing/render_page.h"
+#include "core/drawing/render_rows.h"
 #include "core/drawing/render_simulation.h"
 #include "core/schedule/dependencies.h"
 
@@ -37,9 +38,12 @@ class Timeline {
         versions_(versions),
         parts_(parts),
         labels_(schedule),
+        rows_(RenderRows::of_equal_actions(
+            schedule,
+            [&](std::size_t worker, std::size_t twin) { return at_the_same_times(worker, twin); })),
         end_(end),
         part_height_(kTimelineNextHeading +
-                     static_cast<double>(schedule.workers.size()) * (kTimelineLane + kTimelineGap)),
+                     static_cast<double>(rows_.size()) * (kTimelineLane + kTimelineGap)),
         bottom_(kTimelineHeading - kTimelineNextHeading +
                 static_cast<double>(parts.size()) * part_height_),
         page_(2 * kTimelineMargin + kTimelineNames + kTimelineWidth,
@@ -50,9 +54,12 @@ class Timeline {
   std::string svg() && {
     for (std::size_t part = 0; part < parts_.size(); ++part) {
       const double top = kTimelineHeading + static_cast<double>(part) * part_height_;
-      page_.text(kTimelineMargin, top - 13, parts_[part].heading, {.color = palette::kQuiet});
-      for (std::size_t w = 0; w < schedule_.workers.size(); ++w)
-        draw_lane(w, parts_[part].spans[w], top);
+      const std::string rest = rows_.rest();
+      page_.text(kTimelineMargin, top - 13,
+                 concat(parts_[part].heading, rest.empty() ? "" : "; ", rest),
+                 {.color = palette::kQuiet});
+      for (std::size_t row = 0; row < rows_.size(); ++row)
+        draw_lane(row, parts_[part].spans[rows_.workers()[row]], top);
       for (const TimelineMark& mark : parts_[part].marks) draw_mark(mark, top);
     }
     if (end_ > 0) draw_axis();
@@ -65,8 +72,15 @@ class Timeline {
     return kTimelineMargin + kTimelineNames + kTimelineWidth * std::min(time / end_, 1.0);
   }
 
-  void draw_lane(std::size_t w, const std::vector<Span>& spans, double top) {
-    const double y = top + static_cast<double>(w) * (kTimelineLane + kTimelineGap);
+  /// Whether two workers begin and end everything together, in every part.
+  bool at_the_same_times(std::size_t worker, std::size_t twin) const {
+    return std::ranges::all_of(
+        parts_, [&](const TimelinePart& part) { return part.spans[worker] == part.spans[twin]; });
+  }
+
+  void draw_lane(std::size_t row, const std::vector<Span>& spans, double top) {
+    const std::size_t w = rows_.workers()[row];
+    const double y = top + static_cast<double>(row) * (kTimelineLane + kTimelineGap);
     page_.text(kTimelineMargin, y + 21, labels_.worker(w), {.size = 12.5});
     page_.box(kTimelineMargin + kTimelineNames, y, kTimelineWidth, kTimelineLane, palette::kLane,
               3);
@@ -119,9 +133,10 @@ class Timeline {
 
   void draw_mark(const TimelineMark& mark, double top) {
     constexpr double kThickness = 6;
-    if (mark.begin >= end_) return;
+    const std::optional<std::size_t> row = rows_.row_of(mark.worker);
+    if (mark.begin >= end_ || !row) return;
     marks_[mark.name] = mark.fill;
-    const double lane = top + static_cast<double>(mark.worker) * (kTimelineLane + kTimelineGap);
+    const double lane = top + static_cast<double>(*row) * (kTimelineLane + kTimelineGap);
     const double left = x(mark.begin), width = x(mark.end) - left;
     const bool inside = mark.below == 0;
     const double y = inside ? lane + (kTimelineLane - kThickness) / 2
@@ -155,6 +170,7 @@ class Timeline {
   const Versions* const versions_;
   const std::vector<TimelinePart>& parts_;
   const RenderLabels labels_;
+  const RenderRows rows_;
   const double end_;
   const double part_height_;
   const double bottom_;

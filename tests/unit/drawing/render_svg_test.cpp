@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "core/drawing/render.h"
+#include "core/drawing/render_simulation.h"
 #include "tests/unit/drawing/drawn_schedules.h"
 
 namespace pipewright {
@@ -78,6 +79,30 @@ TEST(RenderSvg, StopsAfterSoManyMiniBatches) {
   EXPECT_NE(svg.find("mini-batch 4, stage 0"), std::string::npos);
   EXPECT_EQ(svg.find("mini-batch 8,"), std::string::npos);
   EXPECT_NE(svg.find("…"), std::string::npos);
+}
+
+TEST(RenderSvg, EqualReplicasAreDrawnOnceInSlotsAndToScale) {
+  const Schedule schedule =
+      pipeline_schedule({.stages = 2, .replicas = 3, .microbatches = 2, .minibatches = 2}, {});
+  const std::string rest = "and 4 workers like these, of further replicas<";
+  const std::string grid = render_svg(prove(schedule), "t", 0);
+  EXPECT_EQ(count_of(">worker ", grid), 2U);
+  EXPECT_EQ(count_of(rest, grid), 1U);
+
+  std::vector<std::vector<Span>> spans;
+  for (const auto& worker : schedule.workers)
+    spans.emplace_back(worker.size(), Span{.begin = 1, .end = 2});
+  const TimelineMark mark{.worker = 5, .end = 1, .fill = "#000000", .name = "of worker 5"};
+  const TimelinePart part{"simulated", spans, {mark}};
+  const std::string same = render_timelines_svg(schedule, {part}, "t", 2, nullptr);
+  EXPECT_EQ(count_of(">worker ", same), 2U);
+  EXPECT_EQ(count_of("simulated; " + rest, same), 1U);
+  EXPECT_EQ(count_of("of worker 5", same), 0U);
+
+  spans[3].back().end = 1.5;
+  const std::string other = render_timelines_svg(schedule, {part}, "t", 2, nullptr);
+  EXPECT_EQ(count_of(">worker ", other), 3U);
+  EXPECT_EQ(count_of(">worker 3<", other), 1U);
 }
 
 /// The rows under the heads pass, reads, stands for, applied to and staleness: texts at their x.

@@ -6,7 +6,6 @@
 #include "core/nn/layers/attention_core.h"
 #include "core/nn/layers/earlier_slices.h"
 #include "core/nn/layers/rms_norm.h"
-#include "core/nn/layers/rotary.h"
 #include "core/nn/meta/on_meta.h"
 #include "core/nn/meta/operation_count.h"
 #include "core/tensors/torch.h"
@@ -22,7 +21,10 @@ at::ScalarType wide(const at::Tensor& scores) {
 }  // namespace
 
 AttentionCore::AttentionCore(std::int64_t heads, AttentionOptions options)
-    : heads_(heads), options_(options), dropout_(dropout(options_.dropout)) {
+    : heads_(heads),
+      options_(options),
+      dropout_(dropout(options_.dropout)),
+      tables_(options.rotary.value_or(RotaryOptions{})) {
   if (options_.key_heads == 0) options_.key_heads = heads;
   PIPEWRIGHT_CHECK(heads > 0 && heads % options_.key_heads == 0, heads, " attention heads, ",
                    options_.key_heads, " of keys");
@@ -38,8 +40,7 @@ at::Tensor AttentionCore::attend(const at::Tensor& queries, const at::Tensor& ow
   }
   if (options_.rotary) {
     const std::int64_t tokens = q.size(-2);
-    const RotaryTable table =
-        rotary_table(*options_.rotary, pass.slice * tokens, tokens, q.size(-1), q);
+    const RotaryTable table = tables_.of(pass.slice * tokens, tokens, q.size(-1), q);
     q = rotated(q, table);
     k = rotated(k, table);
   }

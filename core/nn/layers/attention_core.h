@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/nn/layers.h"
+#include "core/nn/layers/rotary.h"
 
 namespace pipewright {
 
@@ -50,6 +51,7 @@ class AttentionCore {
   std::int64_t heads_;
   AttentionOptions options_;
   LayerPtr dropout_;
+  RotaryTables tables_;  ///< of no use without options_.rotary
 };
 
 }  // namespace pipewright

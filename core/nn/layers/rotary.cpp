@@ -3,6 +3,7 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <bit>
 #include <cmath>
 
 #include "core/nn/meta/on_meta.h"
@@ -44,21 +45,40 @@ struct Rotated : torch::autograd::Function<Rotated> {
 
 }  // namespace
 
-RotaryTable rotary_table(const RotaryOptions& options, std::int64_t first, std::int64_t tokens,
-                         std::int64_t d, const at::Tensor& like) {
-  const auto pairs = std::llround(options.share * static_cast<double>(d / 2));
-  const at::TensorOptions wide = at::TensorOptions(at::kDouble).device(like.device());
-  const double last = options.reaches_base ? std::max<double>(1, static_cast<double>(pairs - 1))
-                                           : static_cast<double>(pairs);
-  const at::Tensor exponents = at::arange(pairs, wide).mul_(-std::log(options.base) / last);
+RotaryTable RotaryTables::of(std::int64_t first, std::int64_t tokens, std::int64_t d,
+                             const at::Tensor& like) const {
+  if (like.is_meta()) return {};
+  const auto rows = [&](const RotaryTable& table) {
+    return RotaryTable{table.cosines.narrow(0, first, tokens),
+                       table.sines.narrow(0, first, tokens)};
+  };
+  const Lock lock(mutex_);
+  for (const RotaryTable& table : made_)
+    if (const at::Tensor& x = table.cosines; x.device() == like.device() &&
+                                             x.scalar_type() == like.scalar_type() &&
+                                             x.size(0) >= first + tokens && 2 * x.size(1) == d)
+      return rows(table);
+  const auto positions = std::bit_ceil(static_cast<std::uint64_t>(first + tokens));
+  made_.push_back(made(static_cast<std::int64_t>(positions), d, like));
+  return rows(made_.back());
+}
+
+/// Computes them on the host: the copy to another device ends before streams of other threads use
+/// it.
+RotaryTable RotaryTables::made(std::int64_t positions, std::int64_t d,
+                               const at::Tensor& like) const {
+  const auto pairs = std::llround(options_.share * static_cast<double>(d / 2));
+  constexpr at::ScalarType wide = at::kDouble;
+  const double last = options_.reaches_base ? std::max<double>(1, static_cast<double>(pairs - 1))
+                                            : static_cast<double>(pairs);
+  const at::Tensor exponents = at::arange(pairs, wide).mul_(-std::log(options_.base) / last);
   const at::Tensor frequencies = at::constant_pad_nd(exponents.exp_(), {0, d / 2 - pairs});
-  const at::Tensor angles = at::outer(at::arange(first, first + tokens, wide), frequencies);
-  return {angles.cos().to(like.scalar_type()), angles.sin().to(like.scalar_type())};
+  const at::Tensor angles = at::outer(at::arange(positions, wide), frequencies);
+  return {angles.cos().to(like.options()), angles.sin().to(like.options())};
 }
 
 at::Tensor rotated(const at::Tensor& x, const RotaryTable& table) {
-  if (x.is_meta())
-    return made_on_meta({x}, at::empty(x.sizes(), x.options()), {table.cosines, table.sines});
+  if (x.is_meta()) return made_on_meta({x}, at::empty(x.sizes(), x.options()), {});
   return Rotated::apply(x, table.cosines, table.sines);
 }
 

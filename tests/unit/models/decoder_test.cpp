@@ -4,11 +4,13 @@
 // module.
 #include <cmath>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "core/nn/layers.h"
+#include "core/nn/layers/rotary.h"
 #include "core/tensors/torch.h"
 #include "tests/unit/models/text_model.h"
 #include "tests/unit/nn/layers_fixture.h"
@@ -83,6 +85,41 @@ TEST(Decoder, RefusesHeadsThatDoNotFit) {
     EXPECT_NE(model_problems("decoder", options).find(problem), std::string::npos)
         << model_problems("decoder", options);
   EXPECT_EQ(model_problems("decoder", "{heads: 256, positions: none}"), "");
+}
+
+/// The angles of 3 of 4 pairs at these positions, in float64.
+at::Tensor angles(std::int64_t first, std::int64_t tokens) {
+  const at::Tensor exponents = at::arange(3, at::kDouble).mul_(-std::log(100.0) / 3);
+  return at::outer(at::arange(first, first + tokens, at::kDouble),
+                   at::constant_pad_nd(exponents.exp(), {0, 1}));
+}
+
+TEST(RotaryTables, HaveTheBitsOfAnglesThatAreComputedAnew) {
+  const RotaryTables tables({.base = 100, .share = 0.75});
+  for (const at::ScalarType type : {at::kDouble, at::kFloat, at::kBFloat16})
+    for (const auto& [first, tokens] : {std::pair{4, 4}, {0, 3}, {7, 30}, {37, 1}}) {
+      const RotaryTable table = tables.of(first, tokens, 8, at::empty({0}, type));
+      EXPECT_TRUE(at::equal(table.cosines, angles(first, tokens).cos().to(type))) << first;
+      EXPECT_TRUE(at::equal(table.sines, angles(first, tokens).sin().to(type))) << first;
+    }
+}
+
+TEST(RotaryTables, AreMadeOnceAlsoWhereThreadsAskTogether) {
+  const RotaryTables tables({});
+  const auto place = [&](std::int64_t first, std::int64_t tokens) {
+    return tables.of(first, tokens, 8, at::empty({0}, at::kFloat)).cosines.storage().data();
+  };
+  std::vector<const void*> places(8);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < places.size(); ++i)
+      threads.emplace_back([&, i] { places[i] = place(static_cast<std::int64_t>(8 * i), 8); });
+  }
+  const void* const longest = place(0, 64);
+  EXPECT_EQ(place(56, 8), longest);
+  EXPECT_EQ(places[7], longest);
+  EXPECT_EQ(place(0, 64), longest);
+  EXPECT_NE(place(64, 1), longest);
 }
 
 TEST(Bound, KeepsScoresBetweenItsEnds) {

@@ -20,7 +20,10 @@ from safetensors.torch import load_file, save_file
 
 PIPEWRIGHT = os.environ["PIPEWRIGHT_BINARY"]
 STEPS, BATCH, RATE, MOMENTUM = 12, 8, 0.01, 0.9
+EPSILON = 1e-4  # of Adam: with a small one the rounding of a small gradient is a large step
 LIMIT = 1e-12  # as in decoder_test.py
+# Of how far the tensor has moved: some ten roundings lie between a gradient and the loss, each of a unit in the last place.
+ROUNDED = {"bfloat16": 10 * 2.0**-8, "float16": 10 * 2.0**-11}
 EMBEDDING, OUTPUT = "embeddings.tokens.weight", "lm_head.weight"
 BALANCE = [1, 1, 2, 2]  # of: embeddings, three blocks, norm, lm_head
 N = len(BALANCE)
@@ -37,7 +40,7 @@ class Place:
     version that a pass reads and the steps that it is predicted ahead."""
 
     def __init__(self, k, t, j, m):
-        self.k, self.t, self.depth, self.f = k, t, N - 1 - k, t * m + j
+        self.k, self.t, self.j, self.depth, self.f = k, t, j, N - 1 - k, t * m + j
         self.read = max(0, self.f - self.depth) // m
         self.steps = t - (self.f - self.depth) // m  # as if the pipe had always been full
         self.first = max(0, self.f - N + 1) // m
@@ -45,6 +48,15 @@ class Place:
 
 def both(version, ahead=0):
     return (version, ahead), (version, ahead)
+
+
+def xpipe(p):
+    first = Place(p.k, p.t, 0, XPIPE)
+    ahead = [(XPIPE + N - p.k / 2 - 2) / XPIPE, (XPIPE + p.k // 2 - 1) / XPIPE]
+    return (first.read, int(ahead[0] + 0.5)), (p.t, int(ahead[1] + 0.5))
+
+
+XPIPE = 2  # micro-batches
 
 
 SCHEMES = {
@@ -56,11 +68,25 @@ SCHEMES = {
     "paci": ({"name": "paci"}, 2, lambda p: ((p.read, 0), (p.t, 0))),
     "spectrain 1": ({"name": "spectrain"}, 1, lambda p: ((p.read, p.steps + p.k // 2), (p.t, p.k // 2))),
     "spectrain 2": ({"name": "spectrain", "version": 2}, 1, lambda p: both(p.read, p.steps)),
+    "spectrain 2, exact": ({"name": "spectrain", "version": 2, "s_mode": "exact"}, 1, lambda p: both(p.read, p.t - p.read)),
+    "lwp": ({"name": "lwp", "horizon": 2}, 1, lambda p: both(p.read, 2 * (p.t - p.read))),
+    "xpipe": ({"name": "xpipe"}, XPIPE, xpipe),
     "pipeoptim": ({"name": "pipeoptim"}, 1, lambda p: ((p.read, p.steps), (p.t, 0))),
     "pipeoptim of micro-batches": ({"name": "pipeoptim"}, 2, lambda p: ((p.read, p.steps), (p.t, 0))),
     "pipemare": ({"name": "pipemare", "annealing": 0, "correction": False}, 1, lambda p: ((p.read, 0), (p.t, 0))),
     "delayed_sgd": ({"name": "delayed_sgd", "delay": [3, 2, 1, 0]}, 1, lambda p: both(max(0, p.t - 3 + p.k))),
 }
+
+# What no scheme's formula knows of, so that it shall change no number.
+WAYS = {
+    "two replicas": {"replicas": 2},
+    "recomputed": {"recompute": "always"},
+    "offloaded": {"offload": "always"},
+    "on one worker": {"placement": [0, 1, 1, 0]},
+    "threads": {"execution": "threads", "replicas": 2, "recompute": "except_last"},
+    "mpi": {"execution": "mpi", "offload": "always"},
+}
+IN_ALL_WAYS = ("pipedream of micro-batches", "pipedream_2bw", "spectrain 1", "pipeoptim of micro-batches", "pipemare")
 
 FLUSHED = {
     "uncut": ({"name": "model_parallel"}, {"stages": 1}),
@@ -83,33 +109,72 @@ FLUSHED = {
 }
 
 
-class Loop:
-    """A training with momentum in PyTorch, with one tensor for both places."""
+# How far weights move in `s` steps that are predicted, negative: back, for a pass (0: forward, 1: backward) that reads the
+# weights `name` of version v.
+def buffer(loop, name, v, s, which):
+    return -s * RATE * loop.moved[v][name]
 
-    def __init__(self, module, decay=0.0, most=torch.inf, balance=BALANCE):
+
+def geometric(loop, name, v, s, which):
+    return -sum(MOMENTUM**j for j in range(1, s + 1)) * RATE * loop.moved[v][name]
+
+
+def lookahead(loop, name, v, s, which):
+    return -s * RATE * (MOMENTUM * loop.moved[v][name] + (loop.last[v][name] if which == 0 else 0))
+
+
+def of_adam(loop, name, v, s, which):
+    return -s * RATE * loop.adam(name, loop.moved[v][name], loop.squares[v][name], v)
+
+
+def drift(loop, name, v, s, which):
+    """PipeMare's δ, the running average of how the version changes."""
+    moved = 0
+    decay = 0.135 ** (1 / max(1, N - 1 - loop.stage[name]))
+    for new, old in zip(loop.weights[1 : v + 1], loop.weights):
+        moved = decay * moved + (1 - decay) * (new[name] - old[name])
+    return s * moved
+
+
+def annealed(loop, name, t):
+    return max(1, N - 1 - loop.stage[name]) ** -(1 - t / STEPS)
+
+
+class Loop:
+    """A training with momentum, or with Adam, in PyTorch, with one tensor for both places."""
+
+    def __init__(self, module, decay=0.0, most=torch.inf, balance=BALANCE, adam=False, moves=buffer, rate=lambda *_: 1):
         self.module, self.named, self.decay, self.most = module, module.named(), decay, most
         self.own = [name for name in self.named if name != OUTPUT]
         self.stage = {name: stage_of(name, balance) for name in self.own}
+        zeros = {name: torch.zeros_like(self.named[name]) for name in self.own}
         self.weights = [{name: self.named[name].detach().clone() for name in self.own}]  # [version]
-        self.moved = [{name: torch.zeros_like(self.named[name]) for name in self.own}]  # [version] momentum
+        self.moved, self.squares, self.last = [zeros], [zeros], [zeros]  # [version] momentum, Adam's second, gradient
+        self.by_adam, self.moves, self.rate = adam, moves, rate
+
+    @staticmethod
+    def adam(name, first, second, t):
+        return first / (1 - 0.9**t) / ((second / (1 - 0.999**t)).sqrt() + EPSILON) if t > 0 else first
 
     def install(self, readings, which):
         """The weights that a pass reads. The output reads what the embedding's forward reads, in both passes."""
         for name in self.own:
             version, ahead = readings[self.stage[name]][which]
-            self.named[name].data.copy_(self.weights[version][name] - ahead * RATE * self.moved[version][name])
+            self.named[name].data.copy_(self.weights[version][name])
+            if ahead != 0:
+                self.named[name].data += self.moves(self, name, version, ahead, which)
             if name == EMBEDDING and which == 0:
                 self.named[OUTPUT].data.copy_(self.named[name].data)
 
-    def step(self, t, x, y, m, reading):
+    def step(self, t, x, y, m, reading, replicas):
         gradients = {name: torch.zeros_like(each) for name, each in self.weights[0].items()}
-        whole = 0.0
-        for j, (x_j, y_j) in enumerate(zip(x.chunk(m), y.chunk(m))):
-            readings = [reading(Place(k, t, j, m)) for k in range(N)]
+        whole, parts = 0.0, m * replicas
+        for j, (x_j, y_j) in enumerate(zip(x.chunk(parts), y.chunk(parts))):
+            readings = [reading(Place(k, t, j % m, m)) for k in range(N)]
             for each in self.named.values():
                 each.grad = None
             self.install(readings, 0)
-            loss = torch.nn.functional.cross_entropy(self.module(x_j).flatten(0, 1), y_j.flatten()) / m
+            loss = torch.nn.functional.cross_entropy(self.module(x_j).flatten(0, 1), y_j.flatten()) / parts
             self.install(readings, 1)
             loss.backward()
             whole += loss.item()
@@ -120,13 +185,21 @@ class Loop:
         gradients = {
             name: each * min(1, self.most / (norm + 1e-6)) + self.decay * self.weights[-1][name] for name, each in gradients.items()
         }
-        self.moved.append({name: MOMENTUM * self.moved[-1][name] + each for name, each in gradients.items()})
-        self.weights.append({name: each - RATE * self.moved[-1][name] for name, each in self.weights[-1].items()})
+        self.update(t, gradients)
         return whole
 
-    def train(self, x, y, m, reading):
+    def update(self, t, gradients):
+        moved = {n: MOMENTUM * self.moved[-1][n] + (0.1 if self.by_adam else 1) * each for n, each in gradients.items()}
+        squares = {n: 0.999 * self.squares[-1][n] + 0.001 * each**2 for n, each in gradients.items()}
+        steps = {n: self.adam(n, each, squares[n], t + 1) if self.by_adam else each for n, each in moved.items()}
+        self.weights.append({n: each - RATE * self.rate(self, n, t) * steps[n] for n, each in self.weights[-1].items()})
+        self.moved.append(moved)
+        self.squares.append(squares)
+        self.last.append(gradients)
+
+    def train(self, x, y, m, reading, replicas=1):
         batches = zip(x.split(BATCH), y.split(BATCH))
-        losses = [self.step(t, x_t, y_t, m, reading) for t, (x_t, y_t) in enumerate(batches)]
+        losses = [self.step(t, x_t, y_t, m, reading, replicas) for t, (x_t, y_t) in enumerate(batches)]
         return self.weights[-1], losses
 
 
@@ -151,11 +224,11 @@ class Tie(unittest.TestCase):
     def tearDownClass(cls):
         cls.kept.cleanup()
 
-    def loop(self, m, reading, **options):
+    def loop(self, m, reading, replicas=1, **options):
         module = decoder_modules.Contest()
         for name, each in module.named().items():
             each.data.copy_(self.start[name])
-        return Loop(module, **options).train(self.x, self.y, m, reading)
+        return Loop(module, **options).train(self.x, self.y, m, reading, replicas)
 
     def experiment(self, scheme, pipeline, **changes):
         return {
@@ -202,19 +275,23 @@ class Tie(unittest.TestCase):
                 self.compare(label, self.trained("clipped " + label, *FLUSHED[label], **changes), theirs)
 
     def test_a_resumed_training_has_the_bits_of_one_that_was_not_stopped(self):
-        cut = {"balance": BALANCE, "microbatches": 2}
+        cut = {"balance": BALANCE}
         changes = {
             "optimizer": {"name": "adam", "lr": RATE},
             "train": {"epochs": 2, "precision": "float32", "checkpoint": {"every": 5, "unit": "minibatch"}},
         }
-        whole, losses = self.trained("whole", {"name": "spectrain"}, cut | {"execution": "threads"}, **changes)
-        self.trained("parts", {"name": "spectrain"}, cut, **changes | {"train": changes["train"] | {"epochs": 1}})
-        done = subprocess.run([PIPEWRIGHT, "run", "parts", "--resume", "--set", "train.epochs=2"], cwd=self.folder, capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        parts = load_file(self.folder / "parts" / "final.safetensors")
-        self.assertEqual(sorted(parts), sorted(whole))
-        for name, each in whole.items():
-            self.assertTrue(torch.equal(parts[name], each), name)
+        for scheme, m in (("spectrain", 2), ("pipedream_2bw", 4), ("pipemare", 1), ("zb_h1", 4)):
+            with self.subTest(scheme):
+                cut["microbatches"] = m
+                whole, _ = self.trained("whole " + scheme, {"name": scheme}, cut | {"execution": "threads"}, **changes)
+                self.trained("parts " + scheme, {"name": scheme}, cut, **changes | {"train": changes["train"] | {"epochs": 1}})
+                resume = [PIPEWRIGHT, "run", "parts_" + scheme, "--resume", "--set", "train.epochs=2"]
+                done = subprocess.run(resume, cwd=self.folder, capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                parts = load_file(self.folder / f"parts_{scheme}" / "final.safetensors")
+                self.assertEqual(sorted(parts), sorted(whole))
+                for name, each in whole.items():
+                    self.assertTrue(torch.equal(parts[name], each), name)
 
     def test_a_module_of_transformers_is_cut_between_its_embedding_and_its_output(self):
         torch.manual_seed(5)
@@ -252,6 +329,71 @@ class Tie(unittest.TestCase):
                 theirs = self.loop(m, reading)
                 self.assertGreater(far(theirs[0], exact[0]), 1e-6, "as with a flush")
                 self.compare(label, self.trained(label, scheme, {"balance": BALANCE, "microbatches": m}), theirs)
+
+    def test_no_way_of_running_it_changes_a_number(self):
+        for label in IN_ALL_WAYS:
+            scheme, m, reading = SCHEMES[label]
+            theirs = {replicas: self.loop(m, reading, replicas) for replicas in (1, 2)}
+            for way, changes in WAYS.items():
+                if changes.get("execution") == "mpi" and not skips.has("mpirun"):
+                    skips.left_out("shared weights in mpi", "mpirun")
+                    continue
+                with self.subTest(f"{label}, {way}"):
+                    ours = self.trained(f"{label} {way}", scheme, {"balance": BALANCE, "microbatches": m} | changes)
+                    self.compare(f"{label}, {way}", ours, theirs[changes.get("replicas", 1)])
+
+    def test_halves_of_a_backward_count_both_uses(self):
+        """PipeDream's schedule with every backward cut in two, its second half behind the next pass."""
+        cut = {"balance": BALANCE, "microbatches": 2}
+        (self.folder / "whole.yaml").write_text(json.dumps(self.experiment({"name": "pipedream"}, cut)))
+        subprocess.run([PIPEWRIGHT, "schedule", "whole.yaml", "--minibatches", str(STEPS), "--csv", "whole.csv"], cwd=self.folder, check=True, capture_output=True)
+        rows, waiting = [], {}
+        with open(self.folder / "whole.csv", newline="") as file:
+            for row in csv.DictReader(file):
+                if row["kind"] == "update" and row["worker"] in waiting:
+                    rows.append(waiting.pop(row["worker"]))
+                rows.append(row)
+                if row["kind"] != "update" and row["worker"] in waiting:
+                    rows.append(waiting.pop(row["worker"]))
+                if row["kind"] == "backward":
+                    row["kind"] = "input-only backward"
+                    waiting[row["worker"]] = row | {"kind": "weight-only backward"}
+        with open(self.folder / "halves.csv", "w", newline="") as file:
+            writer = csv.DictWriter(file, rows[0].keys())
+            writer.writeheader()
+            writer.writerows(rows)
+        ours = self.trained("halves", {"name": "csv_schedule", "file": "halves.csv"}, cut)
+        self.compare("halves of backwards", ours, self.loop(*SCHEMES["pipedream of micro-batches"][1:]))
+
+    def test_mixed_precision_rounds_and_no_more(self):
+        for label in IN_ALL_WAYS:
+            scheme, m, reading = SCHEMES[label]
+            theirs = self.loop(m, reading)[0]
+            for precision, most in ROUNDED.items():
+                with self.subTest(f"{label}, {precision}"):
+                    train = {"train": {"epochs": 1, "precision": precision, "checkpoint": {"every": 0}}}
+                    ours = self.trained(f"{label} {precision}", scheme, {"balance": BALANCE, "microbatches": m}, **train)[0]
+                    moved = theirs[EMBEDDING] - self.start[EMBEDDING]
+                    error = ((ours[EMBEDDING] - theirs[EMBEDDING]).norm() / moved.norm()).item()
+                    print(f"{label}, {precision}: {error:.1e} of how far it has moved", flush=True)
+                    self.assertLessEqual(error, most)
+
+    def test_a_prediction_is_that_of_the_one_tensor(self):
+        adam = {"optimizer": {"name": "adam", "lr": RATE, "eps": EPSILON}}
+        for label, scheme, changes, options in (
+            ("geometric", {"name": "spectrain", "velocity": "geometric"}, {}, {"moves": geometric}),
+            ("lookahead", {"name": "spectrain", "velocity": "lookahead"}, {}, {"moves": lookahead}),
+            ("pipeoptim", {"name": "pipeoptim"}, adam, {"adam": True, "moves": of_adam}),
+            ("spectrain 1", {"name": "spectrain"}, adam, {"adam": True, "moves": of_adam}),
+            ("corrected", {"name": "pipemare", "annealing": STEPS}, {}, {"moves": drift, "rate": annealed}),
+        ):
+            with self.subTest(label):
+                reading = {
+                    "pipeoptim": SCHEMES["pipeoptim"][2],
+                    "corrected": lambda p: ((p.read, 0), (p.t, p.read - p.t)),
+                }.get(label, SCHEMES["spectrain 1"][2])
+                ours = self.trained("predicted " + label, scheme, {"balance": BALANCE}, **changes)
+                self.compare("predicted, " + label, ours, self.loop(1, reading, **options))
 
 
 if __name__ == "__main__":

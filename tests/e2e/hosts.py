@@ -83,10 +83,10 @@ class Hosts:
         self._space("net")
         self._in("net", "ip", "link", "add", "bridge", "type", "bridge")
         self._in("net", "ip", "link", "set", "bridge", "up")
-        for number, name in enumerate(self.names, 1):
+        for name in self.names:
             self._space(name)
             command("ip", "link", "add", "eth0", "netns", self._name(name), "type", "veth", "peer", "name", name, "netns", self._name("net"))
-            self._in(name, "ip", "addr", "add", f"{NET}.{number}/24", "dev", "eth0")
+            self._in(name, "ip", "addr", "add", f"{self.address(name)}/24", "dev", "eth0")
             for device in ("lo", "eth0"):
                 self._in(name, "ip", "link", "set", device, "up")
             self._in("net", "ip", "link", "set", "dev", name, "master", "bridge", "up")
@@ -105,6 +105,9 @@ class Hosts:
         elif delay_ms:
             return [*words, "netem", "rate", rate, "limit", "100000", "delay", f"{delay_ms}ms"]
         return [*words, "tbf", "rate", rate, "burst", "256k", "latency", "400ms"]
+
+    def address(self, name):
+        return f"{NET}.{self.names.index(name) + 1}"
 
     def _name(self, space):
         return f"{self.mark}-{space}"
@@ -131,7 +134,7 @@ class Hosts:
             f"Host *\nIdentityFile {folder}/key\nIdentitiesOnly yes\nStrictHostKeyChecking no\nUserKnownHostsFile /dev/null\n"
             "LogLevel ERROR\nSendEnv OMP_NUM_THREADS\nConnectTimeout 5\n"
         )
-        lines = [f"{NET}.{number} {name}\n" for number, name in enumerate(self.names, 1)]
+        lines = [f"{self.address(name)} {name}\n" for name in self.names]
         (self.folder / "etc-hosts").write_text("127.0.0.1 localhost\n" + "".join(lines))
 
     def _begin(self, name):
@@ -159,13 +162,17 @@ class Hosts:
         return ["ip", "netns", "exec", self._name(self.names[0]), "unshare", "--mount", "sh", "-euc",
                 f'mount --bind {self.folder}/etc-hosts /etc/hosts; exec "$@"', "sh", *words]  # fmt: skip
 
+    def mpi_variables(self):
+        """The line of a script that lets mpirun reach the hosts, as root and with more processes than cores."""
+        settings = {
+            "plm_rsh_agent": f"'ssh -F {self.folder}/ssh/config'", "btl_tcp_if_include": f"{NET}.0/24",
+            "oob_tcp_if_include": f"{NET}.0/24", "hwloc_base_binding_policy": "none", "orte_execute_quiet": "1",
+        }  # fmt: skip
+        return f"export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 {' '.join(f'OMPI_MCA_{key}={value}' for key, value in settings.items())}\n"
+
     def mpirun(self, *program, hosts=None):
         """The script that starts a process on each host."""
-        names = hosts or self.names
-        words = ["mpirun", "--quiet", "--allow-run-as-root", "--bind-to", "none", "--host", ",".join(names),
-                 "--mca", "plm_rsh_agent", f"'ssh -F {self.folder}/ssh/config'",
-                 "--mca", "btl_tcp_if_include", f"{NET}.0/24", "--mca", "oob_tcp_if_include", f"{NET}.0/24"]  # fmt: skip
-        return " ".join([*words, *map(str, program)])
+        return self.mpi_variables() + " ".join(["mpirun --host", ",".join(hosts or self.names), *map(str, program)])
 
     def processes(self, name):
         """This machine's numbers of a host's processes, without its first."""

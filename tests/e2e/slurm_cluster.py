@@ -23,7 +23,7 @@ GPUS = ("/dev/null", "/dev/zero")  # Slurm wants files of theirs, and opens none
 
 CONFIGURATION = """\
 ClusterName=pipewright
-SlurmctldHost={host}(127.0.0.1)
+SlurmctldHost={controller}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
@@ -43,10 +43,20 @@ SelectTypeParameters=CR_CPU
 MpiDefault=none
 ReturnToService=2
 SlurmdParameters=config_overrides
-GresTypes=gpu
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} Gres=gpu:{gpus} State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
+
+
+def munged(folder):
+    """The words that start it, with its files in a folder where its key is."""
+    files = {"key-file": "key", "socket": "socket", "pid-file": "pid", "seed-file": "seed", "log-file": "log"}
+    return ["munged", "--foreground", *(f"--{option}={folder}/munge.{file}" for option, file in files.items())]
+
+
+def write_key(folder):
+    key = folder / "munge.key"
+    key.touch(0o600)
+    key.write_bytes(os.urandom(1024))
 
 
 def program(name):
@@ -92,26 +102,20 @@ class Cluster:
         """Sets SLURM_CONF for this process and its children."""
         controller_port, node_port = free_ports(2)
         configuration = self.folder / "slurm.conf"
+        host = socket.gethostname().split(".")[0]
+        node = f"NodeName={host} NodeAddr=127.0.0.1 CPUs={CPUS} Gres=gpu:{len(GPUS)} State=UNKNOWN\n"
         configuration.write_text(
-            CONFIGURATION.format(
-                host=socket.gethostname().split(".")[0],
-                folder=self.folder,
-                controller_port=controller_port,
-                node_port=node_port,
-                cpus=CPUS,
-                gpus=len(GPUS),
+            f"GresTypes=gpu\n{node}"
+            + CONFIGURATION.format(
+                folder=self.folder, controller=f"{host}(127.0.0.1)", controller_port=controller_port, node_port=node_port
             )
         )
         (self.folder / "gres.conf").write_text("".join(f"Name=gpu File={file}\n" for file in GPUS))
         for name in ("state", "spool"):
             (self.folder / name).mkdir()
-        key = self.folder / "munge.key"
-        key.touch(0o600)
-        key.write_bytes(os.urandom(1024))
+        write_key(self.folder)
         os.environ["SLURM_CONF"] = str(configuration)
-        files = {"key-file": "key", "socket": "socket", "pid-file": "pid", "seed-file": "seed", "log-file": "log"}
-        options = [f"--{option}={self.folder}/munge.{file}" for option, file in files.items()]
-        self.daemon("munged", "--foreground", *options)
+        self.daemon(*munged(self.folder))
         wait_until((self.folder / "munge.socket").exists, "munged")
         self.daemon("slurmctld", "-D", "-c")
         self.daemon("slurmd", "-D")

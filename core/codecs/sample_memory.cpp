@@ -17,7 +17,7 @@ at::Tensor index_of(const std::vector<std::int64_t>& places, at::Device device) 
 }
 
 at::Tensor narrowed(const at::Tensor& x, at::ScalarType type) {
-  return type == at::kHalf ? x.clamp(-kLargestOfHalf, kLargestHalf).to(type) : x;
+  return type == at::kHalf ? x.clamp(-kLargestOfHalf, kLargestOfHalf).to(type) : x;
 }
 
 const at::Tensor& find(const NamedTensors& state, const std::string& name) {

@@ -80,6 +80,7 @@ struct IdleOption {
   const char* section;  ///< its dotted path; "": the document
   const char* option;
   Value value;
+  bool in_profiles = false;  ///< whether the first candidate's profiles were of this value, too
 };
 
 const std::vector<IdleOption>& idle_options() {
@@ -92,7 +93,7 @@ const std::vector<IdleOption>& idle_options() {
       {"lr_schedule.warmup", "share", Value::of(0.0)},
       {"model", "tie", Value::of("none")},
       {"optimizer", "groups", Value::sequence()},
-      {"optimizer", "momentum_by_delay", Value::of("none")},
+      {"optimizer", "momentum_by_delay", Value::of("none"), true},
       {"optimizer", "no_decay", Value::sequence()},
       {"pipeline", "slices", Value::of(1)},
       {"pipeline.cut", "each", Value::of(false)},
@@ -102,16 +103,22 @@ const std::vector<IdleOption>& idle_options() {
   return all;
 }
 
+Value without_options(Value resolved, bool of_a_profile) {
+  for (const IdleOption& idle : idle_options()) {
+    if (of_a_profile && idle.in_profiles) continue;
+    Value* const of = *idle.section == '\0' ? &resolved : find_path(resolved, idle.section);
+    if (of != nullptr)
+      std::erase_if(of->fields, [&](const auto& field) {
+        return field.first == idle.option && field.second == idle.value;
+      });
+  }
+  return resolved;
+}
+
 /// Without sections and options that change nothing as they are: the experiment is then that of a
 /// program without them.
 Value without_idle(Value resolved) {
-  for (const auto& [section, option, value] : idle_options()) {
-    Value* const of = *section == '\0' ? &resolved : find_path(resolved, section);
-    if (of != nullptr)
-      std::erase_if(of->fields, [&](const auto& field) {
-        return field.first == option && field.second == value;
-      });
-  }
+  resolved = without_options(std::move(resolved), false);
   Value* const separator = find_path(resolved, "dataset.separator");
   if (separator != nullptr && *separator == Value::of("auto"))
     *separator = Value::of("comma");  // the default before tabs were recognised
@@ -172,6 +179,10 @@ void add_changes(const std::string& path, const Value* before, const Value* now,
 }
 
 }  // namespace
+
+Value without_idle_options(Value resolved) {
+  return without_options(std::move(resolved), true);
+}
 
 Value without_idle_output(Value resolved) {
   if (Value* const output = resolved.find("output"))

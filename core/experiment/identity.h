@@ -25,6 +25,10 @@ std::string identity_changes(const Value& before, const Value& now,
 /// does not have the option.
 Value without_idle_output(Value resolved);
 
+/// The document without options that change nothing as they are: what a profile of layers is of, as
+/// the first candidate named it.
+Value without_idle_options(Value resolved);
+
 /// Digest of an experiment without its name; it is `digest` in run.json.
 std::string config_digest(Value resolved);
 

@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/wording.h"
 #include "core/experiment/catalogue.h"
+#include "core/experiment/identity.h"
 #include "core/measuring/layer_count.h"
 #include "core/measuring/layer_measurement.h"
 #include "core/measuring/made_up_batch.h"
@@ -159,19 +160,18 @@ std::string graph_digest(const Experiment& e) {
 
 Profile described(const Experiment& e, at::Device device) {
   const auto& p = e.pipeline;
+  const Value active = without_idle_options(e.resolved);
   Value costs = Value::mapping();
   Value& model = costs.at_or_add("model") =
-      without(*e.resolved.find("model"), {"weights", "weights_format", "fresh"});
+      without(*active.find("model"), {"weights", "weights_format", "fresh"});
   if (const Value* tie = model.find("tie"); tie != nullptr && tie->text != "same")
     model = without(std::move(model), {"tie"});
   if (const std::string graph = graph_digest(e); !graph.empty())
     costs.at_or_add("graph") = Value::of(graph);
-  costs.at_or_add("loss") = *e.resolved.find("loss");
-  Value optimizer = without(*e.resolved.find("optimizer"), {"lr"});
-  if (Value* const groups = optimizer.find("groups")) {
+  costs.at_or_add("loss") = *active.find("loss");
+  Value optimizer = without(*active.find("optimizer"), {"lr"});
+  if (Value* const groups = optimizer.find("groups"))
     for (Value& group : groups->items) group = without(group, {"lr"});
-    if (groups->items.empty()) optimizer = without(optimizer, {"groups"});
-  }
   costs.at_or_add("optimizer") = std::move(optimizer);
   return {.model = e.resolved.find_path("model.name")->text,
           .digest = digest(costs),

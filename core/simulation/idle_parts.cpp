@@ -48,16 +48,19 @@ Hardware with_free_transfers(Hardware hardware) {
 
 IdleParts idle_parts(const ProvedSchedule& proved, std::span<const StageCost> costs,
                      const Hardware& hardware, const Simulation& simulation) {
-  const int workers = static_cast<int>(proved.schedule.workers.size());
-  const auto bubble = [&](std::span<const StageCost> stages, const Hardware& on) {
-    return std::min(simulation.bubble, simulate(proved, stages, on, {.memory = false}).bubble);
+  const double all = simulation.bubble * simulation.makespan;
+  const auto idle_seconds = [&](std::span<const StageCost> stages, const Hardware& on) {
+    const Simulation other = simulate(proved, stages, on, {.memory = false});
+    return std::min(all, other.bubble * other.makespan);
   };
-  Hardware ideal = ideal_hardware(workers);
+  if (all == 0) return {};
+  Hardware ideal = ideal_hardware(static_cast<int>(proved.schedule.workers.size()));
   ideal.overlap = hardware.overlap;
-  const double balanced = bubble(equal_stages(costs), ideal);
-  const double uneven = std::max(balanced, bubble(costs, with_free_transfers(hardware)));
-  return {
-      .schedule = balanced, .stages = uneven - balanced, .transfers = simulation.bubble - uneven};
+  const double balanced = idle_seconds(equal_stages(costs), ideal);
+  const double uneven = std::max(balanced, idle_seconds(costs, with_free_transfers(hardware)));
+  return {.schedule = balanced / simulation.makespan,
+          .stages = (uneven - balanced) / simulation.makespan,
+          .transfers = (all - uneven) / simulation.makespan};
 }
 
 }  // namespace pipewright

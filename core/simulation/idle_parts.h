@@ -10,9 +10,11 @@
 
 namespace pipewright {
 
-/// Fractions of all workers' time, which add up to Simulation::bubble.
+/// Shares of all workers' time until the makespan, which add up to Simulation::bubble. A cause's
+/// share is of the seconds that it adds, so that where transfers take most of the time, most of the
+/// bubble is theirs.
 struct IdleParts {
-  double schedule = 0;   ///< also idle if all stages took equal times and transfers none
+  double schedule = 0;   ///< idle for as long if all stages took equal times and transfers none
   double stages = 0;     ///< because stages take unequal times, or devices are unequally fast
   double transfers = 0;  ///< because messages and reductions take time
 };

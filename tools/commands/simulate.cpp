@@ -164,7 +164,7 @@ int run_simulate(const std::vector<std::string>& arguments) {
       kSimulate,
       "Runs an experiment's schedule in virtual time: makespan, samples a second, how busy each "
       "worker and link is, the memory of each worker at its peak, and the bubble with its causes: "
-      "the schedule itself, which would be idle that much with equal stages and free transfers, "
+      "the schedule itself, which would be idle for as long with equal stages and free transfers, "
       "uneven stages, and transfers. What the stages "
       "cost comes from a profile (`pipewright profile`) or a table that is named here; otherwise "
       "it is counted: operations and bytes at the rates of the hardware. The first line of what is "

@@ -24,7 +24,7 @@ run() { # FOLDER
     </dev/null >>"$sweep/$1/log.txt" 2>&1
 }
 
-# At a time limit or scancel the run saves its state; this script waits for it and starts no other.
+# At a time limit or scancel the run ends and keeps its last checkpoint; this script waits for it and starts no other.
 stopped=
 trap 'stopped=1' TERM INT
 

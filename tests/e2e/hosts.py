@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several hosts on one machine: each has its own network, host name, processes, temporary folder and sshd.
 
-A bridge joins them, and every host sends through a queue with the rate and the delay of its link (tc). They share this
-machine's files but for /tmp and /run, which each has for itself; the folder of the test stays shared.
+A bridge joins them, and what a host sends and gets goes through queues with the rate and the delay of its link (tc). They
+share this machine's files but for /tmp and /run, which each has for itself; the folder of the test stays shared.
 """
 
 import os
@@ -91,15 +91,16 @@ class Hosts:
                 self._in(name, "ip", "link", "set", device, "up")
             self._in("net", "ip", "link", "set", "dev", name, "master", "bridge", "up")
             if rate:
-                self._in(name, *self._queue(rate, delay_ms))
+                self._in(name, *self._queue("eth0", rate, delay_ms))
+                self._in("net", *self._queue(name, rate))
         for name in self.names:
             self._begin(name)
         for name in self.names:
             self._wait_for(name)
 
     @staticmethod
-    def _queue(rate, delay_ms):
-        words = ["tc", "qdisc", "add", "dev", "eth0", "root"]
+    def _queue(device, rate, delay_ms=0):
+        words = ["tc", "qdisc", "add", "dev", device, "root"]
         if delay_ms and not delays():
             skips.left_out("delays between hosts", "netem")
         elif delay_ms:

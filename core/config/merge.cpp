@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/base/parsed.h"
 #include "core/config/value.h"
 
 namespace pipewright {
@@ -63,13 +64,20 @@ void set_path(Value& document, const std::string& dotted, const Value& value, Pr
       *target = Value::mapping();
       target->place = section.line > 0 ? section : value.place;
     }
-    if (!target->is(Value::Kind::Mapping)) {
+    const auto index = parsed<std::size_t>(step);
+    if (target->is(Value::Kind::Sequence) && index && *index < target->items.size()) {
+      target = &target->items[*index];
+    } else if (target->is(Value::Kind::Mapping)) {
+      target = &target->at_or_add(step);
+    } else {
       problems.add(
           place, concat("'", dotted, "' cannot be set: ", walked.empty() ? "the document" : walked,
-                        " is ", target->shown(), ", not a mapping"));
+                        " is ", target->shown(),
+                        target->is(Value::Kind::Sequence)
+                            ? concat(" of ", target->items.size(), ", which are counted from 0")
+                            : ", not a mapping"));
       return;
     }
-    target = &target->at_or_add(step);
     walked += walked.empty() ? step : "." + step;
   }
   *target = merged(std::move(*target), value);

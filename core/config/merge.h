@@ -17,10 +17,11 @@ Value merged(Value base, const Value& over);
 /// always merge. Requires mappings.
 Value merged_keys(Value base, const Value& over);
 
-/// Sets a dotted key such as "pipeline.stages" to `value` by the rule of merged(). A step into a
-/// value that is not a mapping is a problem; a step into a missing or empty value makes a mapping.
-/// Setting "model.name" changes the name only; set "model" to `{name: …}` to replace the whole
-/// section. Below "sweep.grid" and "sweep.zip" the rest of the dotted key is one key.
+/// Sets a dotted key such as "pipeline.stages" to `value` by the rule of merged(). Elements of a
+/// list are counted from 0, as in "optimizer.groups.0.lr". A step into another value is a problem;
+/// a step into a missing or empty value makes a mapping. Setting "model.name" changes the name
+/// only; set "model" to `{name: …}` to replace the whole section. Below "sweep.grid" and
+/// "sweep.zip" the rest of the dotted key is one key.
 void set_path(Value& document, const std::string& dotted, const Value& value, Problems& problems);
 
 /// Loads an experiment: merges the file with its chain of `extends` (paths relative to the file

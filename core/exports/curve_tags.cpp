@@ -9,7 +9,8 @@
 namespace pipewright {
 namespace {
 
-constexpr std::string_view kPerStep = "loss_per_step/", kProbe = "probe.";
+constexpr std::string_view kPerStep = "loss_per_step/", kProbe = "probe.",
+                           kEvaluated = "_per_step/test";
 
 }  // namespace
 
@@ -26,12 +27,16 @@ std::string step_tag(std::string_view column) {
   return printable(concat(kPerStep, "stage_", column.substr(kAuxiliary.size())));
 }
 
+std::string evaluation_tag(std::string_view column) {
+  return printable(concat(column.substr(std::string_view("test_").size()), kEvaluated));
+}
+
 std::string probe_tag(std::string_view probe, std::string_view quantity, std::optional<int> stage) {
   return printable(concat(kProbe, probe, "/", quantity, stage ? concat("/stage_", *stage) : ""));
 }
 
 bool is_per_minibatch(std::string_view tag) {
-  return tag.starts_with(kPerStep) || tag.starts_with(kProbe);
+  return tag.starts_with(kPerStep) || tag.starts_with(kProbe) || tag.ends_with(kEvaluated);
 }
 
 }  // namespace pipewright

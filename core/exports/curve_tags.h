@@ -14,6 +14,9 @@ std::string epoch_tag(std::string_view column);
 /// The tag of a loss in steps.csv: "loss_per_step/train"; "loss_per_step/stage_2" for the auxiliary
 /// loss of stage 2 (column loss_2). Its steps are mini-batches.
 std::string step_tag(std::string_view column);
+/// The tag of a column "test_…" of evaluations.csv: "loss_per_step/test". Its steps are
+/// mini-batches.
+std::string evaluation_tag(std::string_view column);
 /// The tag of what a probe measures: "probe.norms/gradient/stage_0", without a stage for the whole
 /// model. Its steps are mini-batches.
 std::string probe_tag(std::string_view probe, std::string_view quantity, std::optional<int> stage);

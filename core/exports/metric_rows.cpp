@@ -63,6 +63,7 @@ void check_files(const RunRecord& record) {
     }
   if (is_there(record.folder / "epochs.csv"))
     static_cast<void>(read_number_table(record.folder / "epochs.csv"));
+  if (is_there(folder.evaluations())) static_cast<void>(read_number_table(folder.evaluations()));
   if (is_there(folder.traffic())) static_cast<void>(read_number_table(folder.traffic(), "kind"));
 }
 
@@ -94,12 +95,27 @@ StepTable read_steps(const fs::path& run_folder,
   return table;
 }
 
+void read_evaluations(const RunRecord& record, const std::function<void(const MetricRow&)>& take) {
+  const auto epoch = record.evaluations.find("epoch"),
+             minibatch = record.evaluations.find("minibatch");
+  if (epoch == record.evaluations.end() || minibatch == record.evaluations.end()) return;
+  for (std::size_t i = 0; i < epoch->second.size(); ++i)
+    for (const auto& [column, values] : record.evaluations)
+      if (column != "epoch" && column != "minibatch" && !std::isnan(values[i]))
+        take({static_cast<int>(epoch->second[i]), static_cast<int>(minibatch->second[i]), column,
+              values[i]});
+}
+
 void read_metric_rows(const RunRecord& record, const std::function<void(const MetricRow&)>& take) {
   read_epochs(record, take);
   read_steps(record.folder, [&](const StepTable& table, const StepRow& row) {
     for (std::size_t i = 0; i < row.losses.size(); ++i)
       if (!std::isnan(row.losses[i]))
         take({row.epoch, row.minibatch, table.columns[i], row.losses[i]});
+  });
+  read_evaluations(record, [&](const MetricRow& row) {
+    if (row.metric.starts_with("test_"))
+      take({row.epoch, row.minibatch, concat("evaluation.", row.metric), row.value});
   });
   for (const ProbeValue& each : read_probe_log(record.folder))
     take({each.epoch, each.minibatch,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Everything that a run has measured, one number at a time: epochs.csv, traffic.csv, steps.csv and
-/// probes.csv of its folder.
+/// Everything that a run has measured, one number at a time: epochs.csv, traffic.csv, steps.csv,
+/// evaluations.csv and probes.csv of its folder.
 #pragma once
 
 #include <functional>
@@ -46,11 +46,16 @@ StepTable read_steps(const std::filesystem::path& run_folder,
 struct MetricRow {
   int epoch = 0;
   std::optional<int> minibatch;  ///< within the epoch; none: a number of the whole epoch
-  std::string metric;            ///< "test_loss", "loss", "probe.norms.gradient[0]"
+  /// "test_loss", "loss", "evaluation.test_loss", "probe.norms.gradient[0]"
+  std::string metric;
   double value = 0;
 };
-/// Calls `take` with the numbers of epochs, then of steps, then of probes. Fields without a number
-/// are left out. Throws Error{Data}.
+/// Calls `take` with the other numbers of each row of evaluations.csv, whose mini-batch is the last
+/// before the evaluation; `metric` is the column. Files of earlier programs do not say the place.
+void read_evaluations(const RunRecord& record, const std::function<void(const MetricRow&)>& take);
+
+/// Calls `take` with the numbers of epochs, then of steps, evaluations and probes. Fields without a
+/// number are left out. Throws Error{Data}.
 void read_metric_rows(const RunRecord& record, const std::function<void(const MetricRow&)>& take);
 
 }  // namespace pipewright

@@ -70,6 +70,10 @@ class RunEvents {
     read_steps(record.folder, [&](const StepTable&, const StepRow& row) {
       epoch_length_ = std::max(epoch_length_, row.minibatch + 1);
     });
+    read_evaluations(record, [&](const MetricRow& row) {
+      if (row.metric == "minibatches" && row.epoch > 0)
+        epoch_length_ = (static_cast<int>(row.value) - 1 - *row.minibatch) / row.epoch;
+    });
   }
 
   void add_epochs() {
@@ -94,6 +98,14 @@ class RunEvents {
         if (!std::isnan(row.losses[i]))
           values.push_back({step_tag(table.columns[i]), row.losses[i]});
       if (!values.empty()) add(row.epoch, row.minibatch, values);
+    });
+  }
+
+  void add_evaluations() {
+    read_evaluations(record_, [&](const MetricRow& row) {
+      if (!row.metric.starts_with("test_")) return;
+      const TaggedValue value{evaluation_tag(row.metric), row.value};
+      add(row.epoch, *row.minibatch, {&value, 1});
     });
   }
 
@@ -150,6 +162,7 @@ std::string event_file_of(const RunRecord& record, std::vector<std::string>& rem
   RunEvents events(record);
   events.add_epochs();
   events.add_steps();
+  events.add_evaluations();
   if (!events.add_probes())
     remarks.push_back(concat(record.folder.string(),
                              ": what probes measured after the first epoch is left out, because "

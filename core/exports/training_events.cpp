@@ -67,6 +67,16 @@ void TrainingEvents::epoch(const EpochRow& row, const std::vector<std::string>& 
   log_.flush();
 }
 
+void TrainingEvents::evaluation(const EvaluationRow& row, const std::vector<std::string>& metrics) {
+  std::vector<TaggedValue> values;
+  add(values, evaluation_tag("test_loss"), row.test_loss);
+  add(values, evaluation_tag("test_accuracy"), row.test_accuracy);
+  for (std::size_t i = 0; i < metrics.size(); ++i)
+    add(values, evaluation_tag(concat("test_", metrics[i])), row.metrics.at(i));
+  log_.add(row.minibatches - 1, values);
+  log_.flush();
+}
+
 void TrainingEvents::probe(std::int64_t minibatch, const std::string& probe,
                            const std::string& quantity, std::optional<int> stage, double value) {
   if (std::isnan(value)) return;

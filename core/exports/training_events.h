@@ -33,6 +33,8 @@ class TrainingEvents {
               const std::vector<int>& auxiliary, bool recorded);
   /// A finished epoch; `metrics` are the names of its other metrics. Flushes.
   void epoch(const EpochRow& row, const std::vector<std::string>& metrics);
+  /// An evaluation inside the training; `metrics` as of epoch(). Flushes.
+  void evaluation(const EvaluationRow& row, const std::vector<std::string>& metrics);
   /// What a probe has measured at a mini-batch; no stage: of the whole model.
   void probe(std::int64_t minibatch, const std::string& probe, const std::string& quantity,
              std::optional<int> stage, double value);

@@ -82,8 +82,9 @@ std::string title_of_row(const ResultRow& row) {
 /// Adds the metrics that a row does not have. Whether there were any.
 bool add_missing_metrics(const ResultRow& from, ResultRow& row) {
   bool added = false;
-  for (const auto& [metric, values] : from.metrics)
-    added = row.metrics.try_emplace(metric, values).second || added;
+  for (const auto list : {&ResultRow::metrics, &ResultRow::evaluations})
+    for (const auto& [metric, values] : from.*list)
+      added = (row.*list).try_emplace(metric, values).second || added;
   for (const auto& [key, value] : from.settings) row.settings.try_emplace(key, value);
   return added;
 }
@@ -104,6 +105,7 @@ std::optional<ResultRow> row_of(const RunRecord& run, const std::string& digest,
   row.precision = setting_of(run, "train.precision");
   add_origin(run.folder, row);
   add_metrics(run, row);
+  row.evaluations = run.evaluations;
   return row;
 }
 
@@ -113,6 +115,7 @@ void take_row(const ResultRow& row, RunRecord& run) {
   run.exit_code = row.state == "diverged" ? static_cast<int>(ErrorKind::NotFinite) : 0;
   run.columns = {"epoch"};
   run.epochs.assign(row.epochs, {});
+  run.evaluations = row.evaluations;
   for (std::size_t i = 0; i < row.epochs; ++i) run.epochs[i].push_back(static_cast<double>(i));
   for (const auto& [metric, values] : row.metrics) {
     run.columns.push_back(metric);
@@ -124,13 +127,18 @@ std::string changes_of_results(const ResultRow& before, const ResultRow& now) {
   if (before.state != now.state) return concat("it is ", now.state, " and was ", before.state);
   if (before.epochs != now.epochs)
     return concat("it has ", counted(now.epochs, "epoch"), " and had ", before.epochs);
-  for (const auto& [metric, values] : before.metrics) {
-    const auto found = now.metrics.find(metric);
-    if (is_of_the_load(metric) || found == now.metrics.end()) continue;
-    for (std::size_t i = 0; i < values.size(); ++i)
-      if (!is_same_number(values[i], found->second[i]))
-        return concat(metric, " of epoch ", i, " is ", found->second[i], " and was ", values[i]);
-  }
+  for (const auto& [list, of] :
+       {std::pair(&ResultRow::metrics, "epoch"), std::pair(&ResultRow::evaluations, "evaluation")})
+    for (const auto& [metric, values] : before.*list) {
+      const auto found = (now.*list).find(metric);
+      if (is_of_the_load(metric) || found == (now.*list).end()) continue;
+      if (values.size() != found->second.size())
+        return concat("it has ", counted(found->second.size(), of), " and had ", values.size());
+      for (std::size_t i = 0; i < values.size(); ++i)
+        if (!is_same_number(values[i], found->second[i]))
+          return concat(metric, " of ", std::string_view(of), " ", i, " is ", found->second[i],
+                        " and was ", values[i]);
+    }
   return {};
 }
 

@@ -30,6 +30,7 @@ struct ResultRow {
   std::map<std::string, std::string> settings;  ///< dotted key → value, as tables have it
   /// Metric → its value after each epoch; kNoNumber where it was not evaluated.
   std::map<std::string, std::vector<double>> metrics;
+  std::map<std::string, std::vector<double>> evaluations;  ///< as RunRecord::evaluations
 
   /// Whether the training came to its end, and would come to the same again.
   bool finished() const { return state != "failed"; }

@@ -16,7 +16,8 @@
 namespace pipewright {
 namespace {
 
-constexpr std::string_view kLast = "last.", kBest = "best.", kEach = "each.";
+constexpr std::string_view kLast = "last.", kBest = "best.", kEach = "each.",
+                           kWithin = "evaluation.";
 constexpr std::string_view kNoValue = "_";
 constexpr const char* kStarted = "started";  // a column that files of earlier versions lack
 constexpr std::size_t kMostEpochs = 1'000'000, kMostNumbers = 10'000'000;
@@ -68,9 +69,20 @@ struct Taken {
   }
 };
 
+using Lists = std::map<std::string, std::vector<double>>;
+
+/// How many values the lists of a row have: one for each epoch; or, of evaluations, as many as the
+/// first list.
+std::optional<std::size_t> length_of(Lists ResultRow::*lists, const ResultRow& row) {
+  if (lists == &ResultRow::metrics) return row.epochs;
+  if (row.evaluations.empty()) return std::nullopt;
+  return row.evaluations.begin()->second.size();
+}
+
 /// The values of a list. `name`: its column's.
-std::vector<double> list_of(const Taken& taken, const std::string& name) {
-  const std::size_t epochs = taken.row.epochs;
+std::vector<double> list_of(const Taken& taken, const std::string& name, Lists ResultRow::*lists) {
+  const std::string of = lists == &ResultRow::metrics ? "epoch" : "evaluation";
+  const std::optional<std::size_t> length = length_of(lists, taken.row);
   std::vector<double> values;
   std::size_t at = 0;
   for (const std::string& part : split(taken.field.text, ' ')) {
@@ -83,10 +95,10 @@ std::vector<double> list_of(const Taken& taken, const std::string& name) {
       taken.fail(concat(name, " has '", printable(part, 40),
                         "'; expected numbers such as 0.5, _ for none, and 0.5*3 for three"),
                  at);
-    if (*times > epochs - values.size())
-      taken.fail(
-          concat(name, " has more than ", counted(epochs, "value"), ", one for each of the epochs"),
-          at);
+    if (const std::size_t most = length.value_or(kMostNumbers); *times > most - values.size())
+      taken.fail(concat(name, " has more than ", counted(most, "value"), ", one for each of the ",
+                        of, "s"),
+                 at);
     taken.numbers += *times;
     if (taken.numbers > kMostNumbers)
       taken.fail(concat("the file has more than ", grouped_text(static_cast<double>(kMostNumbers)),
@@ -95,9 +107,9 @@ std::vector<double> list_of(const Taken& taken, const std::string& name) {
     values.insert(values.end(), *times, *value);
     at += part.size() + 1;
   }
-  if (values.size() != epochs)
+  if (length && values.size() != *length)
     taken.fail(
-        concat(name, " has ", counted(values.size(), "value"), " of ", counted(epochs, "epoch")));
+        concat(name, " has ", counted(values.size(), "value"), " of ", counted(*length, of)));
   return values;
 }
 
@@ -193,20 +205,22 @@ Column setting_column(const std::string& key) {
               }};
 }
 
-std::vector<double> values_of(const ResultRow& row, const std::string& metric) {
-  const auto found = row.metrics.find(metric);
-  return found == row.metrics.end() ? std::vector<double>() : found->second;
+std::vector<double> values_of(const Lists& lists, const std::string& metric) {
+  const auto found = lists.find(metric);
+  return found == lists.end() ? std::vector<double>() : found->second;
 }
 
-/// The values of all epochs.
-Column list_column(const std::string& metric) {
-  const std::string name = concat(kEach, metric);
+/// The values of all epochs, or of all evaluations inside the training.
+Column list_column(Lists ResultRow::*lists, const std::string& metric) {
+  const std::string name = concat(lists == &ResultRow::metrics ? kEach : kWithin, metric);
   return {.name = name,
           .turn = 1,
-          .text = [metric](const ResultRow& row) { return list_field(values_of(row, metric)); },
+          .text = [=](const ResultRow& row) { return list_field(values_of(row.*lists, metric)); },
           .take =
-              [name, metric](const Taken& taken) {
-                if (!taken.field.text.empty()) taken.row.metrics[metric] = list_of(taken, name);
+              [=](const Taken& taken) {
+                if (taken.field.text.empty()) return;
+                std::vector<double> values = list_of(taken, name, lists);
+                (taken.row.*lists)[metric] = std::move(values);
               }};
 }
 
@@ -215,7 +229,7 @@ Column chosen_column(std::string_view prefix, const std::string& metric) {
   const std::string name = concat(prefix, metric);
   const std::string epoch(prefix.substr(0, prefix.size() - 1));
   const auto chosen = [epoch, metric](const ResultRow& row) {
-    return value_at(epoch, metric, values_of(row, metric));
+    return value_at(epoch, metric, values_of(row.metrics, metric));
   };
   return {.name = name,
           .turn = 2,
@@ -236,7 +250,9 @@ Column chosen_column(std::string_view prefix, const std::string& metric) {
 Column column_named(const std::string& name) {
   for (Column& column : fixed_columns())
     if (column.name == name) return column;
-  if (name.starts_with(kEach)) return list_column(name.substr(kEach.size()));
+  if (name.starts_with(kEach)) return list_column(&ResultRow::metrics, name.substr(kEach.size()));
+  if (name.starts_with(kWithin))
+    return list_column(&ResultRow::evaluations, name.substr(kWithin.size()));
   for (const std::string_view prefix : {kLast, kBest})
     if (name.starts_with(prefix)) return chosen_column(prefix, name.substr(prefix.size()));
   return setting_column(name);
@@ -328,10 +344,11 @@ std::vector<ResultRow> read_result_rows(const std::filesystem::path& file) {
 }
 
 std::string result_rows_text(std::vector<ResultRow> rows) {
-  std::set<std::string> keys, metrics;
+  std::set<std::string> keys, metrics, evaluated;
   for (const ResultRow& row : rows) {
     for (const auto& [key, text] : row.settings) keys.insert(key);
     for (const auto& [metric, values] : row.metrics) metrics.insert(metric);
+    for (const auto& [column, values] : row.evaluations) evaluated.insert(column);
   }
   std::ranges::sort(
       rows, [&](const ResultRow& a, const ResultRow& b) { return comes_before(a, b, keys); });
@@ -340,7 +357,10 @@ std::string result_rows_text(std::vector<ResultRow> rows) {
   for (const std::string& metric : metrics) columns.push_back(chosen_column(kLast, metric));
   for (const std::string& metric : metrics)
     if (has_best(metric)) columns.push_back(chosen_column(kBest, metric));
-  for (const std::string& metric : metrics) columns.push_back(list_column(metric));
+  for (const std::string& metric : metrics)
+    columns.push_back(list_column(&ResultRow::metrics, metric));
+  for (const std::string& column : evaluated)
+    columns.push_back(list_column(&ResultRow::evaluations, column));
   std::vector<std::string> fields;
   for (const Column& column : columns) fields.push_back(csv_text(column.name));
   std::string text = join(fields, ",") + "\n";

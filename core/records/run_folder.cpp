@@ -97,14 +97,16 @@ void RunFolder::write_epochs(const std::vector<EpochRow>& rows,
   write_file(path_ / "epochs.csv", text, syncs);
 }
 
-void RunFolder::write_evaluations(const std::vector<EvaluationRow>& rows,
+void RunFolder::write_evaluations(const std::vector<EvaluationRow>& rows, std::int64_t per_epoch,
                                   const std::vector<std::string>& metrics, Syncs syncs) const {
-  std::string text = "minibatches,samples,tokens,seconds,test_loss,test_accuracy";
+  std::string text = "epoch,minibatch,minibatches,samples,tokens,seconds,test_loss,test_accuracy";
   for (const std::string& name : metrics) text += ",test_" + name;
   text += "\n";
   for (const EvaluationRow& row : rows) {
-    text += concat(row.minibatches, ",", field(row.samples), ",", field(row.tokens), ",",
-                   field(row.seconds), ",", field(row.test_loss), ",", field(row.test_accuracy));
+    const std::int64_t last = row.minibatches - 1;
+    text += concat(last / per_epoch, ",", last % per_epoch, ",", row.minibatches, ",",
+                   field(row.samples), ",", field(row.tokens), ",", field(row.seconds), ",",
+                   field(row.test_loss), ",", field(row.test_accuracy));
     for (const double value : row.metrics) text += "," + field(value);
     text += "\n";
   }

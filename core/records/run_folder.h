@@ -60,8 +60,8 @@ class RunFolder {
   /// Writes epochs.csv; a column "test_<name>" for each metric follows its own columns.
   void write_epochs(const std::vector<EpochRow>& rows, const std::vector<std::string>& metrics,
                     Syncs syncs = {}) const;
-  /// Writes evaluations.csv; columns of metrics follow as in epochs.csv.
-  void write_evaluations(const std::vector<EvaluationRow>& rows,
+  /// Writes evaluations.csv; columns of metrics follow as in epochs.csv. `per_epoch`: mini-batches.
+  void write_evaluations(const std::vector<EvaluationRow>& rows, std::int64_t per_epoch,
                          const std::vector<std::string>& metrics, Syncs syncs = {}) const;
   /// Writes traffic.csv. required_bytes_per_second is sent_bytes divided by the seconds of
   /// training: the rate that a link, or a sum, must reach at this speed. The last column, kind, is

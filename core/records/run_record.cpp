@@ -80,8 +80,14 @@ void add_traffic(RunRecord& run) {
                       {kTrafficColumns[5], reduced_bytes / count / kMiB}});
 }
 
-/// Reads epochs.csv and traffic.csv.
+/// Reads epochs.csv, evaluations.csv and traffic.csv.
 void read_metrics(RunRecord& run) {
+  if (const fs::path file = RunFolder(run.folder).evaluations(); is_there(file)) {
+    const NumberTable table = read_number_table(file);
+    for (std::size_t c = 0; c < table.columns.size(); ++c)
+      for (const std::vector<double>& row : table.rows)
+        run.evaluations[table.columns[c]].push_back(row[c]);
+  }
   if (!is_there(run.folder / "epochs.csv")) return;
   NumberTable table = read_number_table(run.folder / "epochs.csv");
   run.columns = std::move(table.columns);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -50,6 +51,8 @@ struct RunRecord : RunOutcome {
   /// all replicas of all stages together).
   std::vector<std::string> columns;
   std::vector<std::vector<double>> epochs;  ///< rows; NaN for empty fields
+  /// Column of evaluations.csv → its values, one for each evaluation inside the training.
+  std::map<std::string, std::vector<double>> evaluations;
   /// Results of a simulation of the run, finished or not: names "modelled_…" and numbers (see
   /// add_modelled()).
   std::vector<std::pair<std::string, double>> modelled;

@@ -23,11 +23,11 @@ std::optional<double> leading_share(std::string_view& text) {
 }
 
 std::optional<double> share_of_line(std::string_view line) {
-  constexpr std::string_view kEpoch = "epoch ";
-  const bool epoch = line.starts_with(kEpoch);
-  if (epoch) line.remove_prefix(kEpoch.size());
+  std::string_view behind = " mini-batches, ";
+  for (const std::string_view what : {"epoch ", "mini-batch "})
+    if (line.starts_with(what)) line.remove_prefix(what.size()), behind = "  ";
   const std::optional<double> share = leading_share(line);
-  return line.starts_with(epoch ? "  " : " mini-batches, ") ? share : std::nullopt;
+  return line.starts_with(behind) ? share : std::nullopt;
 }
 
 }  // namespace

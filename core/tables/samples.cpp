@@ -105,7 +105,7 @@ std::vector<Sample> samples_of(const RunRecord& run, const PlotSpec& spec, const
   if (spec.over_evaluations()) {
     std::vector<Sample> samples;
     for (const EvaluationPoint& point :
-         evaluations_of(run.folder, x == "minibatch" ? "minibatches" : x, spec.metric.name))
+         evaluations_of(run, x == "minibatch" ? "minibatches" : x, spec.metric.name))
       samples.push_back({point.at, point.value, {}});
     return samples;
   }

@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "core/base/error.h"
-#include "core/records/run_folder.h"
 #include "core/tables/probe_metrics.h"
 
 namespace pipewright {
@@ -18,7 +17,7 @@ constexpr std::array<const char*, 3> kNames{"steps_to", "tokens_to", "modelled_t
 /// Adds what the run's evaluations say of the loss.
 void add_times(RunRecord& run, double loss) {
   const auto add = [&](const char* name, const char* column, double scale) {
-    if (const auto at = reached_at(evaluations_of(run.folder, column, "test_loss"), loss))
+    if (const auto at = reached_at(evaluations_of(run, column, "test_loss"), loss))
       run.times_to.emplace_back(name, scale * *at);
   };
   add(kNames[0], "minibatches", 1);
@@ -34,20 +33,14 @@ bool is_time_to(const std::string& metric) {
   return std::ranges::count(kNames, metric) > 0;
 }
 
-std::vector<EvaluationPoint> evaluations_of(const std::filesystem::path& run, const std::string& at,
+std::vector<EvaluationPoint> evaluations_of(const RunRecord& run, const std::string& at,
                                             const std::string& value) {
-  const std::filesystem::path file = RunFolder(run).evaluations();
   std::vector<EvaluationPoint> points;
-  std::error_code none;
-  if (run.empty() || !std::filesystem::exists(file, none)) return points;
-  const NumberTable table = read_number_table(file);
-  const auto x = std::ranges::find(table.columns, at) - table.columns.begin(),
-             y = std::ranges::find(table.columns, value) - table.columns.begin();
-  if (std::max(x, y) == std::ssize(table.columns)) return points;
-  for (const std::vector<double>& row : table.rows) {
-    const EvaluationPoint point{row[static_cast<std::size_t>(x)], row[static_cast<std::size_t>(y)]};
-    if (!std::isnan(point.at) && !std::isnan(point.value)) points.push_back(point);
-  }
+  const auto x = run.evaluations.find(at), y = run.evaluations.find(value);
+  if (x == run.evaluations.end() || y == run.evaluations.end()) return points;
+  for (std::size_t i = 0; i < x->second.size(); ++i)
+    if (!std::isnan(x->second[i]) && !std::isnan(y->second[i]))
+      points.push_back({x->second[i], y->second[i]});
   return points;
 }
 
@@ -65,13 +58,10 @@ std::optional<double> reached_at(const std::vector<EvaluationPoint>& points, dou
 std::vector<RunRecord> times_to_added(std::vector<RunRecord> runs,
                                       const std::vector<std::string>& names, double loss) {
   if (std::ranges::none_of(names, is_time_to)) return {};
-  for (RunRecord& run : runs) try {
-      run.times_to.clear();
-      if (run.done()) add_times(run, loss);
-    } catch (const Error& error) {
-      run.state = "failed";
-      run.error = error.what();
-    }
+  for (RunRecord& run : runs) {
+    run.times_to.clear();
+    if (run.done()) add_times(run, loss);
+  }
   return runs;
 }
 

@@ -23,7 +23,7 @@ struct EvaluationPoint {
   double at = 0, value = 0;
 };
 /// Rows that have both; none if the file or a column is not there. Throws Error{Data}.
-std::vector<EvaluationPoint> evaluations_of(const std::filesystem::path& run, const std::string& at,
+std::vector<EvaluationPoint> evaluations_of(const RunRecord& run, const std::string& at,
                                             const std::string& value);
 
 /// Where the loss is reached, as said above; infinite: nowhere. None without points.

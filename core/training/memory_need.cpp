@@ -10,6 +10,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/nn/layers/subspace.h"
 #include "core/schedule/lent_weights.h"
 #include "core/stage/stage.h"
 #include "core/stage/weight_store.h"
@@ -27,6 +28,7 @@ struct HeldMemory {
   double bytes = 0;          ///< of the stages, and what probes need besides
   double probes = 0;         ///< of it, of the probes
   double aside = 0;          ///< of it, weights that stages set aside for evaluations
+  double fixed = 0;          ///< of it, numbers that the model fixes beside its parameters
   double on_devices = 0;     ///< bytes on other devices
   int largest = -1;          ///< stage that needs most
   double largest_bytes = 0;  ///< bytes of one replica of that stage
@@ -60,6 +62,15 @@ void add_aside(const Plan& plan, const Team& team, HeldMemory& held) {
   held.bytes += held.aside;
 }
 
+/// Adds what the model fixes for all stages of a process together, where one is on its CPU.
+void add_fixed(const Experiment& e, HeldMemory& held) {
+  const auto* const model = dynamic_cast<const FixedNumbers*>(e.model.get());
+  if (model == nullptr || held.bytes == 0) return;
+  held.fixed = static_cast<double>(model->fixed_numbers()) *
+               static_cast<double>(c10::elementSize(e.train.precision.values));
+  held.bytes += held.fixed;
+}
+
 HeldMemory held_by(const Plan& plan, const Team& team) {
   const PipelineShape& shape = plan.training.schedule.shape;
   HeldMemory held;
@@ -81,6 +92,7 @@ HeldMemory held_by(const Plan& plan, const Team& team) {
   }
   add_probes(plan, team, drained, held);
   add_aside(plan, team, held);
+  add_fixed(*plan.experiment, held);
   return held;
 }
 
@@ -94,8 +106,9 @@ HeldMemory held_by(const Plan& plan, const Team& team) {
   throw Error(kind, concat("the stages' ", kWhatFor,
                            held.probes > 0 ? " and the probes' copies of weights" : "",
                            held.aside > 0 ? " and the weights set aside for evaluations" : "",
-                           " need ", bytes_text(held.bytes), " together, the most ", stage,
-                           " with ", bytes_text(held.largest_bytes), "; ", limit.text));
+                           held.fixed > 0 ? " and the subspace's fixed vectors" : "", " need ",
+                           bytes_text(held.bytes), " together, the most ", stage, " with ",
+                           bytes_text(held.largest_bytes), "; ", limit.text));
 }
 
 /// A process's message to process 0, which adds up the processes of each host.
@@ -122,6 +135,7 @@ void check_hosts(const std::vector<std::string>& notes, const Team& team) {
     all.bytes += note.held.bytes;
     all.probes += note.held.probes;
     all.aside += note.held.aside;
+    all.fixed += note.held.fixed;
     if (note.held.largest_bytes > all.largest_bytes) {
       all.largest = note.held.largest;
       all.largest_bytes = note.held.largest_bytes;
@@ -146,12 +160,15 @@ StageNeed stage_need(const Plan& plan, int stage) {
 std::string memory_text(const Plan& plan) {
   const HeldMemory held = held_by(plan, Team());
   const MemoryLimit limit = memory_limit();
-  std::string text = concat(bytes_text(held.bytes - held.probes - held.aside + held.on_devices),
-                            " for ", kWhatFor);
+  std::string text =
+      concat(bytes_text(held.bytes - held.probes - held.aside - held.fixed + held.on_devices),
+             " for ", kWhatFor);
   if (held.probes > 0)
     text += concat(", and ", bytes_text(held.probes), " for the probes' copies of weights");
   if (held.aside > 0)
     text += concat(", and ", bytes_text(held.aside), " for weights set aside for evaluations");
+  if (held.fixed > 0)
+    text += concat(", and ", bytes_text(held.fixed), " for the subspace's fixed vectors");
   if (held.on_devices > 0)
     text +=
         concat(", ", bytes_text(held.on_devices), " of it on devices, whose memory is not seen");

@@ -237,10 +237,11 @@ void Trainer::add_evaluation(std::int64_t minibatches, const Program* within) {
        .test_loss = found.test_loss,
        .test_accuracy = found.test_accuracy,
        .metrics = found.metrics});
+  if (events_) events_->evaluation(state_.evaluations.back(), own_metrics());
   if (progress_ != nullptr)
     progress_->evaluation(state_.evaluations.back(), plan_.drains.minibatches, own_metrics());
   if (folder_ != nullptr && team_.first())
-    folder_->write_evaluations(state_.evaluations, own_metrics(),
+    folder_->write_evaluations(state_.evaluations, plan_.minibatches, own_metrics(),
                                {.content = false, .name = false});
   begun_ += std::chrono::steady_clock::now() - begin;
 }
@@ -316,7 +317,7 @@ void Trainer::write_tables(Syncs syncs) const {
   if (!team_.first()) return;
   folder_->write_epochs(state_.epochs, own_metrics(), syncs);
   if (!state_.evaluations.empty())
-    folder_->write_evaluations(state_.evaluations, own_metrics(), syncs);
+    folder_->write_evaluations(state_.evaluations, plan_.minibatches, own_metrics(), syncs);
   if (steps_) steps_->copy_to(folder_->steps(), syncs);
   if (const auto& rows = measurements_.rows()) rows->copy_to(folder_->probes(), syncs);
   if (!state_.traffic.empty()) write_traffic(syncs);

@@ -39,7 +39,7 @@ struct DecoderParts {
 /// Reads the sizes, `dropout` and `tie`; what the options leave out stays.
 void read_sizes(Options& options, DecoderParts& parts);
 
-class DecoderModel : public Model {
+class DecoderModel : public Model, public FixedNumbers {
  public:
   explicit DecoderModel(DecoderParts parts);
 
@@ -50,6 +50,7 @@ class DecoderModel : public Model {
   std::int64_t classes() const final { return parts_.vocabulary; }
   bool runs_in_slices() const final { return true; }
   LayerPtr head(std::size_t last_layer) const final;
+  std::int64_t fixed_numbers() const final { return fixed_ ? fixed_->numbers() : 0; }
 
  private:
   DecoderParts parts_;

@@ -59,6 +59,11 @@ def expected(run, minibatches):
             if column.startswith("loss"):
                 name = column.replace("loss_", "stage_") if column != "loss" else "train"
                 add(f"loss_per_step/{name}", int(row["epoch"]) * minibatches + int(row["minibatch"]), text)
+    if (run / "evaluations.csv").exists():
+        for row in rows(run / "evaluations.csv"):
+            for column, text in row.items():
+                if column.startswith("test_"):
+                    add(f"{column.removeprefix('test_')}_per_step/test", int(row["minibatches"]) - 1, text)
     if (run / "probes.csv").exists():
         for row in rows(run / "probes.csv"):
             stage = f"/stage_{row['stage']}" if row["stage"] else ""
@@ -110,6 +115,12 @@ class TensorBoard(harness.EndToEnd):
             run = self.train(shown, execution, "--set", f"pipeline.execution={execution}")
             times = self.check(run.path, run.path)
             self.assertLess(max(times) - min(times), 600)
+        within = {"train.drain": "never", "train.evaluate": {"every": 4, "unit": "minibatch"}}
+        evaluated = self.train(changed(shown, within | {"train.evaluate_every": 1}), "evaluated")
+        self.check(evaluated.path, evaluated.path)
+        self.pipewright("export", "evaluated", "--format", "tensorboard", "--output", "logs")
+        self.check(self.folder / "logs/evaluated", evaluated.path)
+        self.assertEqual([step for step, _ in read(evaluated.path)[0]["loss_per_step/test"]], [3, 7, 11, 15, 17])
         replicas = changed(shown, {"scheme": {"name": "gpipe"}, "pipeline": {"stages": 2, "replicas": 2}, "probes": []})
         run = self.train(replicas, "replicas")
         self.check(run.path, run.path)

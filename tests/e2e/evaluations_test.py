@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evaluations inside a training: they change no bit of it, and are those of a training that ends there."""
 
+import csv
+import shutil
+
 import harness
 import skips
 from executions_test import CASES
@@ -116,6 +119,23 @@ class Evaluations(harness.EndToEnd):
         self.assertEqual(found(again), found(longer))
         self.assertEqual(sorted(found(longer)), [5, 10, 15, 16])
         self.assertTrue(whole.path)
+
+    def test_are_in_exports_and_in_kept_rows(self):
+        experiment = changed(CNN, EVALUATED | {"scheme": {"name": "pipedream"}, "output.steps": False})
+        self.write("e.yaml", experiment | {"table": {"metric": "steps_to", "loss": 1000}})
+        self.pipewright("sweep", "e.yaml", "--out", "sw")
+        (folder,) = (path.parent for path in (self.folder / "sw").glob("*/evaluations.csv"))
+        run = harness.Run(folder)
+        self.pipewright("export", "sw", "--output", "long.csv")
+        with open(self.folder / "long.csv", newline="") as long:
+            rows = [row for row in csv.DictReader(long) if row["metric"].startswith("evaluation.")]
+        for name in MEASURED:
+            values = {(r["epoch"], r["step"]): r["value"] for r in rows if r["metric"] == f"evaluation.{name}"}
+            self.assertEqual(values, {(r["epoch"], r["minibatch"]): r[name] for r in run.rows("evaluations.csv")})
+        whole = self.pipewright("table", "e.yaml", "--out", "sw", "--keep", "rows.csv").out
+        shutil.rmtree(self.folder / "sw")
+        self.assertIn(" 5.000 (1) ", whole)
+        self.assertEqual(self.pipewright("table", "e.yaml", "--out", "sw", "--results", "rows.csv").out, whole)
 
     def test_are_refused_where_they_would_be_others(self):
         stale = changed(CNN, EVALUATED | {"scheme": {"name": "pipedream"}})

@@ -87,7 +87,8 @@ int run_export(const std::vector<std::string>& arguments) {
   CommandLine line(
       kExport,
       "Takes what runs have measured to other programs: every column of epochs.csv, the loss of "
-      "every mini-batch where the run wrote steps.csv, and what probes measured. csv is one long "
+      "every mini-batch where the run wrote steps.csv, evaluations inside the training, and what "
+      "probes measured. csv is one long "
       "table, a row for each number: run, label, state, the settings in which the runs differ, "
       "epoch, step (the mini-batch within the epoch; empty for numbers of an epoch), metric and "
       "value. jsonl has the same rows as JSON objects, one a line. tensorboard writes an event "

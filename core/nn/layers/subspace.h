@@ -31,6 +31,9 @@ class Subspace {
 
   Tables tables(const at::Tensor& like) const PIPEWRIGHT_EXCLUDES(mutex_);
 
+  /// Of both tables.
+  std::int64_t numbers() const { return width_ * (tokens_ + coordinates_); }
+
   /// Tokens as they cross an edge, in two bytes where that suffices, and back.
   at::Tensor narrow(const at::Tensor& tokens) const;
   at::Tensor wide(const at::Tensor& narrow) const;
@@ -41,6 +44,13 @@ class Subspace {
   std::int64_t tokens_, width_, coordinates_;
   mutable Mutex mutex_;
   mutable std::vector<Tables> made_ PIPEWRIGHT_GUARDED_BY(mutex_);
+};
+
+/// A model with numbers beside parameters and buffers that each process holds once for its stages.
+class FixedNumbers {
+ public:
+  virtual ~FixedNumbers() = default;
+  virtual std::int64_t fixed_numbers() const = 0;
 };
 
 /// Puts the tokens beside what `embedding` makes of them: {int64 ids} to {z, narrow ids}.

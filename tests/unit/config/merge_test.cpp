@@ -68,8 +68,15 @@ TEST(SetPath, KeepsKeysOfSweepsWhole) {
 TEST(SetPath, DoesNotStepIntoWhatIsNoMapping) {
   EXPECT_EQ(set_text("{a: {b: 3}}", "a.b.c", "1"),
             "--set: 'a.b.c' cannot be set: a.b is 3, not a mapping");
-  EXPECT_EQ(set_text("{a: [1]}", "a.0", "1"),
-            "--set: 'a.0' cannot be set: a is a list, not a mapping");
+  for (const char* key : {"a.1", "a.x", "a.-1"})
+    EXPECT_EQ(set_text("{a: [1]}", key, "1"),
+              concat("--set: '", std::string_view(key),
+                     "' cannot be set: a is a list of 1, which are counted from 0"));
+}
+
+TEST(SetPath, CountsElementsOfListsFromZero) {
+  EXPECT_EQ(set_text("{a: [{b: 1}, {b: 2}]}", "a.1.b", "3"), R"({"a":[{"b":1},{"b":3}]})");
+  EXPECT_EQ(set_text("{a: [1, 2]}", "a.0", "3"), R"({"a":[3,2]})");
 }
 
 TEST(SetPath, RefusesKeysThatAreNotNamesJoinedByDots) {

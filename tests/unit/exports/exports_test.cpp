@@ -54,16 +54,24 @@ class Exports : public RunFolders {
   }
 };
 
-TEST_F(Exports, LongRowsHaveEveryNumberOfEpochsStepsAndProbes) {
-  const ExportedRun run = exported("a", "{label: x, train.seed: 3}");
+/// Of epochs of two mini-batches.
+constexpr const char* kEvaluations =
+    "epoch,minibatch,minibatches,samples,tokens,seconds,test_loss,test_accuracy\n"
+    "0,1,2,16,,0.5,0.75,\n1,0,3,24,,1.5,0.5,0.25\n";
+
+TEST_F(Exports, LongRowsHaveEveryNumberOfEpochsStepsEvaluationsAndProbes) {
+  ExportedRun run = exported("a", "{label: x, train.seed: 3}");
   put("a/steps.csv", "epoch,minibatch,loss,loss_1\n0,0,0.5,\n0,1,0.25,2\n0,2,0.1");
   put("a/probes.csv", concat(std::string_view(kProbeHeader), "\n0,1,0,norms,gradient,7\n"));
+  put("a/evaluations.csv", kEvaluations);
+  run.record.evaluations = read_numbers(root_ / "a").evaluations;
   const std::string start = "a,\"a \"\"label\"\"\",done,3,";
   std::string expected = "run,label,state,train.seed,epoch,step,metric,value\n";
   for (const char* const end :
        {"0,,train_loss,0.5", "0,,test_loss,0.25", "0,,test_accuracy,0.5", "0,,lr,0.1",
         "0,,seconds,2", "0,,samples_per_second,1000", "0,0,loss,0.5", "0,1,loss,0.25",
-        "0,1,loss_1,2", "0,1,probe.norms.gradient[0],7"})
+        "0,1,loss_1,2", "0,1,evaluation.test_loss,0.75", "1,0,evaluation.test_accuracy,0.25",
+        "1,0,evaluation.test_loss,0.5", "0,1,probe.norms.gradient[0],7"})
     expected += start + end + "\n";
   EXPECT_EQ(csv({run}), expected);
 }
@@ -122,6 +130,18 @@ TEST_F(Exports, EventsOfEpochsAndOfMiniBatchesHaveTheirOwnSteps) {
   EXPECT_EQ(remarks.size(), 1U);
 }
 
+TEST_F(Exports, EventsOfEvaluationsStandAtTheMiniBatchBeforeThem) {
+  const ExportedRun empty = exported("a");
+  put("a/evaluations.csv", kEvaluations);
+  put("a/probes.csv", concat(std::string_view(kProbeHeader), "\n1,1,0,norms,gradient,7\n"));
+  std::vector<std::string> remarks;
+  EXPECT_EQ(
+      events(event_file_of(read_numbers(root_ / "a"), remarks)),
+      (std::vector<std::string>{"loss/train@0", "loss_per_step/test@1", "accuracy_per_step/test@2",
+                                "loss_per_step/test@2", "probe.norms/gradient/stage_0@3"}));
+  EXPECT_EQ(remarks, std::vector<std::string>());
+}
+
 TEST_F(Exports, TagsSayWhatWasMeasuredOfWhichData) {
   EXPECT_EQ(epoch_tag("train_loss"), "loss/train");
   EXPECT_EQ(epoch_tag("test_top5"), "top5/test");
@@ -130,6 +150,8 @@ TEST_F(Exports, TagsSayWhatWasMeasuredOfWhichData) {
   EXPECT_EQ(step_tag("loss"), "loss_per_step/train");
   EXPECT_EQ(step_tag("loss_2"), "loss_per_step/stage_2");
   EXPECT_TRUE(is_per_minibatch(step_tag("loss_2")));
+  EXPECT_EQ(evaluation_tag("test_loss"), "loss_per_step/test");
+  EXPECT_TRUE(is_per_minibatch(evaluation_tag("test_top5")));
   EXPECT_TRUE(is_per_minibatch(probe_tag("norms", "gradient", 1)));
   EXPECT_FALSE(is_per_minibatch(epoch_tag("test_loss")));
 }

@@ -239,12 +239,38 @@ TEST_F(ResultRows, GetTheMetricsThatTheyLack) {
   EXPECT_EQ(merged.rows[0].metrics.size(), 3u);
 }
 
+TEST_F(ResultRows, HaveEvaluationsThatFitEachOther) {
+  ResultRow one = row(kA, "a", "1");
+  one.evaluations = {{"minibatches", {5, 10}}, {"seconds", {1, 2}}, {"test_loss", {3, 2}}};
+  const std::string text = result_rows_text({one});
+  EXPECT_EQ(read(text).at(0).evaluations, one.evaluations);
+  const std::string shorter = std::string(text).replace(text.rfind("3 2"), 3, "3");
+  EXPECT_NE(refused(shorter).find("evaluation.test_loss has 1 value of 2 evaluations"),
+            std::string::npos)
+      << refused(shorter);
+  const std::string endless =
+      std::string(text).replace(text.rfind("5 10"), 4, "5*18446744073709551615");
+  EXPECT_NE(refused(endless).find("has more than 10,000,000 values"), std::string::npos)
+      << refused(endless);
+  ResultRow other = one;
+  other.evaluations["seconds"] = {2, 3};
+  EXPECT_EQ(changes_of_results(one, other), "");
+  other.evaluations["test_loss"] = {3, 1};
+  EXPECT_EQ(changes_of_results(one, other), "test_loss of evaluation 1 is 1 and was 2");
+  other.evaluations["test_loss"] = {3};
+  EXPECT_EQ(changes_of_results(one, other), "it has 1 evaluation and had 2");
+}
+
 TEST_F(ResultRows, GiveARecordAllThatItsFolderGives) {
+  put("f/evaluations.csv", "minibatches,seconds,test_loss\n5,1,2\n10,2,\n15,3,0.5\n");
   RunRecord whole = run("f", "a", "done", "{train: {seed: 1}}", accuracies({"", "0.5", "0.25"}));
   const ResultRow of = *row_of(whole, kA, {"train.seed"});
   RunRecord taken;
   take_row(read(result_rows_text({of})).at(0), taken);
   EXPECT_TRUE(taken.done());
+  EXPECT_EQ(taken.evaluations.at("minibatches"), (std::vector<double>{5, 10, 15}));
+  EXPECT_EQ(taken.evaluations.at("test_loss")[2], 0.5);
+  EXPECT_TRUE(std::isnan(taken.evaluations.at("test_loss")[1]));
   for (const std::string& metric : whole.columns)
     for (const char* epoch : {"last", "best"})
       EXPECT_EQ(metric_of(taken, metric, epoch), metric_of(whole, metric, epoch)) << metric;

@@ -50,6 +50,7 @@ TEST(TrainedShare, IsThatOfTheLastLineThatTellsOne) {
   EXPECT_EQ(trained_share("epoch 1/5  loss 2.30  test loss 2.20  1.0 s (100 samples/s)\n"), 0.2);
   EXPECT_EQ(trained_share("epoch 1/5  loss 2.30\nepoch 2/5  loss 2.20\nwarning: none\n"), 0.4);
   EXPECT_EQ(trained_share("epoch 1/5  loss 2.30\n300/1000 mini-batches, 3/s, 4 min left\n"), 0.3);
+  EXPECT_EQ(trained_share("epoch 1/5  loss 2.30\nmini-batch 250/1000  test loss 2.20\n"), 0.25);
   EXPECT_EQ(trained_share("epoch 1/0  loss\nepoch x/5  loss\nepoch 1\n3/4 others, 1\n"), 0);
 }
 

@@ -45,6 +45,7 @@ class TimesTo : public RunFolders {
       for (int k = 1; k <= 4; ++k)
         rows += concat(10 * k, ",", 80 * k, ",", 320 * k, ",", k, ",", 5 - k + starts[i], ",\n");
       write_file(runs_.back().folder / "evaluations.csv", rows);
+      runs_.back().evaluations = read_numbers(runs_.back().folder).evaluations;
     }
   }
   Table table(const std::string& metric) const {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/bundle with this build's program, its launcher, and tools/gpu-check with a stand-in for programs and GPU."""
+"""tools/bundle with this build's program, and its launcher."""
 
 import os
 import re
@@ -13,7 +13,7 @@ PROGRAM = harness.Path(harness.BINARY).parent / "with_libtorch/pipewright"
 SYSTEM = r"/(ld-linux.*|lib(c|m|dl|rt|pthread|util|resolv))\.so"  # parts of the C library
 
 
-class Scripts(harness.EndToEnd):
+class Bundle(harness.EndToEnd):
     def run_script(self, *command, code=0, **environment):
         cleared = ("Torch_DIR", "PIPEWRIGHT_PYTHON", "LD_LIBRARY_PATH")
         kept = {name: value for name, value in os.environ.items() if name not in cleared}
@@ -22,8 +22,6 @@ class Scripts(harness.EndToEnd):
         self.assertEqual(code, done.returncode, done.stdout + done.stderr)
         return done.stdout + done.stderr
 
-
-class Bundle(Scripts):
     def build_folder(self):
         """This build's program, and the smallest programs in the place of the others."""
         build = self.folder / "build"
@@ -46,7 +44,6 @@ class Bundle(Scripts):
         self.assertEqual([], [file for file in loaded if not file.startswith(ours) and not re.search(SYSTEM, file)])
         self.run_script(bundle / "run", "gpu_tests", Torch_DIR=torch)
         self.assertTrue((bundle / "experiments/spectrain/vgg16.yaml").exists())
-        self.assertTrue(os.access(bundle / "gpu-check", os.X_OK))
 
     def test_of_a_folder_without_the_programs_is_refused(self):
         self.assertIn("tools/bundle ARCHIVE.tar.gz", self.run_script(TOOLS / "bundle", "bundle.zip", code=2))
@@ -72,53 +69,6 @@ class Bundle(Scripts):
         self.assertIn("there is no program 'dances'; expected one of: says", self.run_script(launch, "dances", code=2))
         self.assertIn("has no torch", self.run_script(launch, "says", code=2, PIPEWRIGHT_PYTHON="/nowhere/python"))
         self.assertIn("has no lib/libtorch_cpu.so", self.run_script(launch, "says", code=2, Torch_DIR="/nowhere"))
-
-
-class GpuCheck(Scripts):
-    """With a `run` that says what it is asked for, and plays a fault that a test asks for."""
-
-    def check(self, fault="", *arguments, code=0):
-        for name in ("torch-version", "commit"):
-            self.write(f"bundle/{name}", "1\n")
-        script = self.write("bundle/gpu-check", (TOOLS / "gpu-check").read_text())
-        run = self.write("bundle/run", f'#!/bin/sh\necho "asked $*"\ncase "$*" in\n{fault}\nesac\n')
-        for file in (script, run):
-            file.chmod(0o755)
-        return self.run_script(script, "--device", "cpu", "--small", *arguments, "out", code=code)
-
-    def asked(self, file):
-        return re.findall("asked (.*)", (self.folder / "out" / file).read_text())
-
-    def test_every_part_has_a_file(self):
-        said = self.check()
-        self.assertEqual(["tests.txt", *["steps.jsonl"] * 6, "codecs.jsonl", "memory.jsonl"],
-                         re.findall(r"(?m)^(\S+): .*: done$", said))  # fmt: skip
-        self.assertEqual(["gpu_tests"], self.asked("tests.txt"))
-        self.assertEqual("device_bench steps --device cpu --small --model gpt --precision bfloat16", self.asked("steps.jsonl")[-1])
-        self.assertEqual(["device_bench memory --device cpu --small"], self.asked("memory.jsonl"))
-        self.assertEqual(said, (self.folder / "out/summary.txt").read_text())
-        self.assertLessEqual(len(list((self.folder / "out").iterdir())), 7)
-        self.assertIn("out is not empty", self.check(code=2))
-
-    def test_a_recipe_is_trained_on_images_that_are_given(self):
-        self.check("", "--cifar10", ".")
-        self.assertIn(f"--set dataset.root={self.folder.resolve()} --set pipeline.device=cpu", self.asked("recipe.txt")[0])
-
-    def test_a_part_that_fails_fails_the_check_but_stops_nothing(self):
-        said = self.check("gpu_tests*) echo '[  FAILED  ] 2 tests, listed below:'; exit 1 ;;", code=1)
-        self.assertIn("tests.txt: gpu_tests: failed with 1\n[  FAILED  ] 2 tests", said)
-        self.assertIn("memory.jsonl: device_bench memory --device cpu --small: done\nSome parts failed.", said)
-
-    def test_a_part_that_is_killed_fails_the_check(self):
-        said = self.check("gpu_tests*) kill -9 $$ ;;", code=1)
-        self.assertIn("tests.txt: gpu_tests: failed with 137", said)
-
-    def test_a_part_whose_time_is_over_keeps_what_it_printed(self):
-        said = self.check("*codecs*) exec sleep 100 ;;", "--seconds", "15")
-        self.assertRegex(said, r"codecs.jsonl: device_bench codecs --device cpu --small: cut after \d+ s")
-        self.assertIn("All parts are fine.", said)
-        self.assertEqual(1, len(self.asked("codecs.jsonl")))
-        self.assertEqual(1, len(self.asked("memory.jsonl")))
 
 
 if __name__ == "__main__":

@@ -50,7 +50,6 @@ Line figures(const SimulatedPoint& point) {
           size_of(point.largest_peak()), size_of(point.bytes_per_minibatch)};
 }
 
-constexpr std::size_t kFigures = 5;
 const Line& figure_titles() {
   static const Line titles{"samples/s", "mini-batch", "bubble", "peak memory", "sent"};
   return titles;
@@ -134,23 +133,7 @@ std::string in_terminal(const Lines& lines) {
   std::string text = table.text();
   if (lines.rows.size() > shown)
     text += concat(" … and ", counted(lines.rows.size() - shown, "more line"),
-                   "; --csv or --markdown FILE writes all\n");
-  return text;
-}
-
-std::string in_markdown(const Lines& lines) {
-  std::string text = "|", rule = "|";
-  for (std::size_t c = 0; c < lines.titles.size(); ++c) {
-    const bool figure = c >= lines.left && c < lines.left + kFigures;
-    text += concat(" ", markdown_text(lines.titles[c]), " |");
-    rule += figure ? "--:|" : ":--|";
-  }
-  text += "\n" + rule + "\n";
-  for (const Line& row : lines.rows) {
-    text += "|";
-    for (const std::string& cell : row) text += concat(" ", markdown_text(cell), " |");
-    text += "\n";
-  }
+                   "; --csv FILE writes all\n");
   return text;
 }
 
@@ -298,17 +281,9 @@ std::string sweep_text(const SimulatedSweep& sweep, const BestPoints& best) {
   if (sweep.points.size() <= kMostLines)
     text += concat("\n", in_terminal(point_lines(sweep)));
   else
-    text += "\n--csv, --markdown and --json FILE write all points.\n";
+    text += "\n--csv and --json FILE write all points.\n";
   return concat(text, reasons(sweep, State::TooLarge, "Do not fit into memory"),
                 reasons(sweep, State::Refused, "Refused"), "\n", basis(sweep));
-}
-
-std::string sweep_markdown(const SimulatedSweep& sweep, const BestPoints& best) {
-  const std::string legend = choices_legend(best);
-  return concat(markdown_text(concat(sweep.name, ": ", counts(sweep), ".")), "\n\n",
-                in_markdown(best_lines(sweep, best)),
-                legend.empty() ? "" : concat("\n", legend, "\n"), "\n",
-                in_markdown(point_lines(sweep)), "\n", basis(sweep));
 }
 
 std::string sweep_csv(const SimulatedSweep& sweep, const BestPoints& best) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A simulated sweep as text for a terminal, as Markdown, as CSV, and as a value for programs.
+/// A simulated sweep as text for a terminal, as CSV, and as a value for programs.
 #pragma once
 
 #include <string>
@@ -13,9 +13,6 @@ namespace pipewright {
 /// Counts, the best candidate of each combination as a map and as a table, the points if they are
 /// few, and what is refused or does not fit, each reason once. Long tables are cut.
 std::string sweep_text(const SimulatedSweep& sweep, const BestPoints& best);
-
-/// Two tables: the best of each combination, and all points.
-std::string sweep_markdown(const SimulatedSweep& sweep, const BestPoints& best);
 
 /// One line per point with all its figures, in seconds and bytes; the last columns say whether it
 /// is the best of its combination, and why it does not fit or is refused.

@@ -169,17 +169,6 @@ std::string swept_text(const SweptEdges& sweep) {
   return concat(table.text(), "\n", most_tolerant(sweep), "\n");
 }
 
-std::string swept_markdown(const SweptEdges& sweep) {
-  const std::vector<Line> lines = lines_of(sweep);
-  std::string text;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    text += "|";
-    for (const std::string& cell : lines[i]) text += concat(" ", markdown_text(cell), " |");
-    text += i == 0 ? "\n|:--|--:|--:|--:|--:|--:|:--|\n" : "\n";
-  }
-  return concat(text, "\n", markdown_text(most_tolerant(sweep)), "\n");
-}
-
 std::string swept_csv(const SweptEdges& sweep) {
   std::string text;
   for (const std::string& key : sweep.keys) text += csv_text(key) + ",";

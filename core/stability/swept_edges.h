@@ -45,7 +45,6 @@ std::string most_tolerant(const SweptEdges& sweep);
 
 /// A table with a row for each point, and most_tolerant().
 std::string swept_text(const SweptEdges& sweep);
-std::string swept_markdown(const SweptEdges& sweep);
 /// One line for each point; the last column says why it has no edge.
 std::string swept_csv(const SweptEdges& sweep);
 /// {"name", "points": [{"title", "candidate", "varied": {…}, "edge", "stage", …}], "conclusion"};

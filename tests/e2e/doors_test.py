@@ -86,7 +86,7 @@ class EveryInputOfEveryCommand(harness.EndToEnd):
         "schedule x.yaml": ("--svg", "--csv", "--pytorch-csv", "--trace"),
         "simulate x.yaml --costs costs.yaml": ("--svg", "--json", "--trace"),
         "simulate x.yaml --hardware hardware.yaml": ("--svg", "--json", "--trace"),
-        "simulate s.yaml --hardware hardware.yaml --sweep": ("--svg", "--json", "--csv", "--markdown"),
+        "simulate s.yaml --hardware hardware.yaml --sweep": ("--svg", "--json", "--csv"),
         "stability x.yaml --hessian hessian.json": ("--json",),
         "stability r.yaml --run r": ("--json",),
         "timeline r": ("--svg", "--json"),

@@ -39,7 +39,6 @@ SimulatedSweep simulated(const CommandLine& line, const Value& document) {
 
 void write_files(const CommandLine& line, const SimulatedSweep& sweep, const BestPoints& best) {
   if (line.given("csv")) write_output(line.text("csv"), sweep_csv(sweep, best));
-  if (line.given("markdown")) write_output(line.text("markdown"), sweep_markdown(sweep, best));
   if (line.given("json")) write_output(line.text("json"), to_json(sweep_value(sweep, best)) + "\n");
   if (line.given("svg"))
     write_output(line.text("svg"),
@@ -57,7 +56,6 @@ void declare_sweep_options(CommandLine& line) {
               "with --sweep: the key of the map's columns; default: the bandwidth that varies");
   line.option("y", "KEY", "with --sweep: the key of its rows; default: workers");
   line.option("csv", "FILE", "with --sweep: write all points as CSV");
-  line.option("markdown", "FILE", "with --sweep: write the best and all points as Markdown");
 }
 
 CostFiles cost_files(const CommandLine& line) {
@@ -76,7 +74,7 @@ int given_minibatches(const CommandLine& line) {
 }
 
 void refuse_sweep_options(const CommandLine& line) {
-  line.refuse_given({"jobs", "x", "y", "csv", "markdown"}, "needs --sweep");
+  line.refuse_given({"jobs", "x", "y", "csv"}, "needs --sweep");
 }
 
 int run_simulated_sweep(const CommandLine& line) {

@@ -24,17 +24,16 @@
 namespace pipewright {
 namespace {
 
-enum class StabilityFormat { Text, Json, Csv, Markdown };
+enum class StabilityFormat { Text, Json, Csv };
 
 constexpr int kMostRows = 256;  // of a Hessian: some minutes
 
-StabilityFormat stability_format(const std::string& name, bool sweep) {
+StabilityFormat stability_format(const std::string& name) {
   if (name == "text") return StabilityFormat::Text;
   if (name == "json") return StabilityFormat::Json;
   if (name == "csv") return StabilityFormat::Csv;
-  if (name == "markdown" && sweep) return StabilityFormat::Markdown;
-  throw Error(ErrorKind::Experiment, concat("--format is '", name, "'; expected text, json",
-                                            sweep ? ", csv or markdown" : " or csv"));
+  throw Error(ErrorKind::Experiment,
+              concat("--format is '", name, "'; expected text, json or csv"));
 }
 
 double given_discrepancy(const CommandLine& line) {
@@ -246,10 +245,9 @@ void declare_options(CommandLine& line) {
               "D·w_backward). A whole pipeline has it in each stage's own block, and none between "
               "stages. The model `quadratic` calls it relative_discrepancy",
               "0");
-  line.option("format", "F", "print as text, json or csv; with --sweep also as markdown", "text");
+  line.option("format", "F", "print as text, json or csv", "text");
   line.option("json", "FILE", "write all figures as JSON");
   line.option("csv", "FILE", "with --sweep: write all points as CSV");
-  line.option("markdown", "FILE", "with --sweep: write all points as Markdown");
 }
 
 /// Says beside figures for other programs what they leave out.
@@ -260,7 +258,7 @@ void note_beside(StabilityFormat format, const std::string& remark) {
 int run_swept_stability(const CommandLine& line) {
   line.refuse_given({"point", "run", "where", "hessian"},
                     "is for one experiment, and --sweep takes all points");
-  const StabilityFormat format = stability_format(line.text("format"), true);
+  const StabilityFormat format = stability_format(line.text("format"));
   SweptEdges sweep;
   {
     StatusLine status(stderr);
@@ -278,12 +276,10 @@ int run_swept_stability(const CommandLine& line) {
       break;
     case StabilityFormat::Json: print("%s", json.c_str()); break;
     case StabilityFormat::Csv: print("%s", swept_csv(sweep).c_str()); break;
-    case StabilityFormat::Markdown: print("%s", swept_markdown(sweep).c_str()); break;
   }
   note_beside(format, sweep.remark);
   if (line.given("json")) write_output(line.text("json"), json);
   if (line.given("csv")) write_output(line.text("csv"), swept_csv(sweep));
-  if (line.given("markdown")) write_output(line.text("markdown"), swept_markdown(sweep));
   return 0;
 }
 
@@ -301,8 +297,8 @@ int run_stability(const std::vector<std::string>& arguments) {
   declare_options(line);
   if (!line.parse(arguments)) return 0;
   if (line.given("sweep")) return run_swept_stability(line);
-  line.refuse_given({"csv", "markdown"}, "needs --sweep");
-  const StabilityFormat format = stability_format(line.text("format"), false);
+  line.refuse_given({"csv"}, "needs --sweep");
+  const StabilityFormat format = stability_format(line.text("format"));
   const double discrepancy = given_discrepancy(line);
   const Experiment experiment = experiment_of(line);
   const std::filesystem::path run = run_in(line.text("run"), line);

@@ -6,7 +6,9 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -115,10 +117,35 @@ void allow_http_only(CURL* curl) {
 #endif
 }
 
+const char* named_by(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value == nullptr || *value == '\0' ? nullptr : value;
+}
+
+/// The file with certificates of authorities that the user names, or the first that exists of those
+/// of Debian, Fedora, openSUSE and Alpine: libcurl alone knows that of the system it was built on.
+const char* file_of_authorities() {
+  for (const char* const variable : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"})
+    if (const char* const file = named_by(variable)) return file;
+  std::error_code none;
+  for (const char* const file :
+       {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+        "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"})
+    if (std::filesystem::exists(file, none)) return file;
+  return nullptr;
+}
+
+void trust_authorities(CURL* curl) {
+  if (const char* const folder = named_by("SSL_CERT_DIR"))
+    curl_easy_setopt(curl, CURLOPT_CAPATH, folder);
+  if (const char* const file = file_of_authorities()) curl_easy_setopt(curl, CURLOPT_CAINFO, file);
+}
+
 void set_options(CURL* curl, const Transfer& wanted, const PartFile& part, Receiver& receiver,
                  char* fault) {
   curl_easy_setopt(curl, CURLOPT_URL, wanted.address.c_str());
   allow_http_only(curl);
+  trust_authorities(curl);
   curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
   curl_easy_setopt(curl, CURLOPT_MAXREDIRS, kRedirections);
   curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
@@ -166,6 +193,8 @@ TransferEnd end_of(CURLcode code, CURL* curl, const Transfer& wanted, const Part
                                   status == 404 ? " (there is no such file)" : "")};
   if (code == CURLE_OPERATION_TIMEDOUT && part.size() > 0)
     return {Kind::Lost, concat("nothing arrived for ", wanted.patience_in_seconds, " s")};
+  if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE)
+    return {kind_of(code), concat(fault, "; SSL_CERT_FILE names a file of other certificates")};
   if (code != CURLE_OK) return {kind_of(code), fault.empty() ? curl_easy_strerror(code) : fault};
   if (part.size() < wanted.size_in_bytes)
     return {Kind::Lost, "the server ended the transfer early"};

@@ -6,6 +6,8 @@ import os
 import re
 import shutil
 import signal
+import ssl
+import subprocess
 import threading
 
 import harness
@@ -132,6 +134,56 @@ class Fetch(harness.EndToEnd):
         self.assertEqual((self.folder / "data/small.bin").read_bytes(), SMALL)
         self.assertEqual(sorted(file.name for file in (self.folder / "data").iterdir()), ["small.bin"])
 
+
+
+class Certificates(Fetch):
+    """Of a server that shows one of its own."""
+
+    PLACES = ("pki/tls/certs/ca-bundle.crt", "ssl/certs/ca-certificates.crt", "ssl/ca-bundle.pem", "ssl/cert.pem")
+
+    def setUp(self):
+        super().setUp()
+        (self.folder / "trusted").mkdir()
+        self.certificate, key = self.folder / "trusted/own.pem", self.folder / "key.pem"
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=own", "-addext", "subjectAltName=IP:127.0.0.1",
+             "-keyout", key, "-out", self.certificate], check=True, capture_output=True,
+        )  # fmt: skip
+        subprocess.run(["openssl", "rehash", self.certificate.parent], check=True, capture_output=True)
+        self.server = self.serve({"/small.bin": SMALL})
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.certificate, key)
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.server.address = self.server.address.replace("http", "https")
+
+    def environment(self):
+        return super().environment() | {"CURL_CA_BUNDLE": "", "SSL_CERT_FILE": "", "SSL_CERT_DIR": ""}
+
+    def test_an_unknown_one_is_refused(self):
+        self.assertRegex(self.small(self.server, code=DATA).err, r"certificate.*; SSL_CERT_FILE names a file of other certificates")
+        self.assertFalse((self.folder / "data/small.bin").exists())
+        self.part().unlink()
+
+    def test_variables_name_others(self):
+        for name in ("CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR"):
+            with self.subTest(name):
+                value = self.certificate.parent if name == "SSL_CERT_DIR" else self.certificate
+                self.small(self.server, environment={name: str(value)})
+                self.assert_fetched()
+                shutil.rmtree(self.folder / "data")
+
+    def test_those_of_the_system_are_found_wherever_it_keeps_them(self):
+        if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0:
+            skips.lacks("other-users", "only root can hide the files of a system")
+        for place in self.PLACES:
+            with self.subTest(place):
+                script = f'mount -t tmpfs none /etc; mkdir -p /etc/{os.path.dirname(place)}; cp {self.certificate} /etc/{place}; exec "$@"'
+                words = [BINARY, "fetch", "small", "--to", "data", "--address", f"{self.server.address}/small.bin"]
+                done = subprocess.run(["unshare", "--mount", "sh", "-ec", script, "sh", *words], cwd=self.folder, capture_output=True,
+                                      text=True, env=os.environ | self.environment())  # fmt: skip
+                self.assertEqual(0, done.returncode, done.stderr)
+                self.assert_fetched()
+                shutil.rmtree(self.folder / "data")
 
 
 class Whole(Fetch):

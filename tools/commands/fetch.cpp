@@ -128,8 +128,9 @@ int run_fetch(const std::vector<std::string>& arguments) {
                    "Downloads a published data set from its authors' address to where the data set "
                    "looks for it, goes on where an earlier call ended, and checks size and "
                    "checksum. Without NAME: what there is. Proxies are those of the variables "
-                   "http_proxy, https_proxy and no_proxy. See the home of a data set for its "
-                   "terms of use.");
+                   "http_proxy, https_proxy and no_proxy; SSL_CERT_FILE, SSL_CERT_DIR and "
+                   "CURL_CA_BUNDLE name certificates. See the home of a data set for its terms of "
+                   "use.");
   line.positional("NAME", "the data set, by its name in experiment files", 0, 1);
   line.option(
       "to", "FOLDER",

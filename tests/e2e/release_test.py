@@ -9,7 +9,7 @@ import tarfile
 import unittest
 from pathlib import Path
 
-import skips
+import harness
 from harness import SOURCE_DIR
 
 BUILD = Path(os.environ["PIPEWRIGHT_BUILD_DIR"]).resolve()
@@ -53,4 +53,4 @@ class Release(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    skips.main()
+    harness.main()

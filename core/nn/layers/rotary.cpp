@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/nn/layers/rotary.h"
 
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <bit>
@@ -67,6 +68,8 @@ RotaryTable RotaryTables::of(std::int64_t first, std::int64_t tokens, std::int64
 /// it.
 RotaryTable RotaryTables::made(std::int64_t positions, std::int64_t d,
                                const at::Tensor& like) const {
+  // They outlive the forward that asks first, which must not take them along when it is offloaded.
+  const at::DisableRecordFunctionGuard unseen;
   const auto pairs = std::llround(options_.share * static_cast<double>(d / 2));
   constexpr at::ScalarType wide = at::kDouble;
   const double last = options_.reaches_base ? std::max<double>(1, static_cast<double>(pairs - 1))

@@ -55,7 +55,8 @@ struct StageCost {
   /// Bytes that arrive. A forward that will be recomputed keeps only these.
   std::int64_t input_bytes = 0;
   std::int64_t output_bytes = 0;  ///< bytes sent to the next stage; their gradient is as large
-  /// With compression: the bytes that cross links for the output, and for the input's gradient.
+  /// Where a codec encodes messages, or integers cross beside the values, which have no gradient:
+  /// the bytes that cross links for the output, and for the input's gradient.
   std::optional<std::int64_t> sent_bytes, sent_gradient_bytes;
   /// With compression: the bytes that replicas sum instead of gradients, in two sums
   /// (core/codecs/gradient_exchange.h).

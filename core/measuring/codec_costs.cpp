@@ -60,12 +60,16 @@ void compress_edges(std::vector<StageCost>& costs, const Experiment& experiment,
                     const std::vector<EdgeMessage>& crossing, Speeds& speeds) {
   const Compression& compression = experiment.pipeline.compression;
   for (std::size_t edge = 0; edge < crossing.size(); ++edge) {
-    const auto& [forward, backward, in_evaluation] = compression[edge];
     StageCost &before = costs[edge], &behind = costs[edge + 1];
     const double values = crossing[edge].values;
     const double there =
         scale_of(before.output_bytes, values + static_cast<double>(crossing[edge].exact), sizes);
     const double back = scale_of(behind.input_bytes, values, sizes);
+    if (compression.empty()) {
+      if (crossing[edge].exact > 0) behind.sent_gradient_bytes = std::llround(back * values);
+      continue;
+    }
+    const auto& [forward, backward, in_evaluation] = compression[edge];
     before.sent_bytes = scaled(there, sent(forward, crossing[edge], false));
     behind.sent_gradient_bytes = scaled(back, sent(backward, crossing[edge], true));
     const auto [encode, decode] = speeds.seconds(forward, there * values);
@@ -101,7 +105,6 @@ std::vector<EdgeMessage> edge_messages(const Experiment& e) {
   const auto meta = at::TensorOptions(e.train.precision.values).device(at::kMeta);
   const auto samples = e.loader.batch_size / e.pipeline.replicas / e.pipeline.microbatches;
   std::vector<EdgeMessage> edges;
-  if (e.pipeline.compression.empty()) return edges;
   for (const Tensors& tensors : boundaries(e, made_up_batch(*e.model, samples, meta).x)) {
     EdgeMessage& message = edges.emplace_back();
     for (const at::Tensor& tensor : tensors) {

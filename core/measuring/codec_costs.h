@@ -25,11 +25,11 @@ struct EdgeMessage {
   std::vector<FrameHeader> headers;  ///< one per encoded tensor
 };
 
-/// The messages of all edges; empty if the experiment compresses none of them. They depend on the
-/// cut, not on the hardware. Allocates no tensors.
+/// The messages of all edges. They depend on the cut, not on the hardware. Allocates no tensors.
 std::vector<EdgeMessage> edge_messages(const Experiment& experiment);
 
-/// Sets the encoded bytes of messages in the costs of the stages at both ends, and adds the time of
+/// Sets the bytes of a gradient's message where integers cross forwards beside the values, and the
+/// encoded bytes of messages in the costs of the stages at both ends, and adds the time of
 /// encoding and decoding to their passes if the hardware file has it. Does the same for reductions
 /// with PowerSGD's factors. Codecs whose bytes depend on the values count as uncompressed.
 /// Returns the names of codecs whose time is unknown. Allocates no tensors. `messages` are

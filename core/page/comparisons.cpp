@@ -142,7 +142,7 @@ std::optional<ReportFront> front_of(const TableSpec& spec, const Table& table,
              .unit = "h",
              .rows = {}};
     for (const TradeoffRow& row : make_tradeoff(spec, runs))
-      if (std::isfinite(row.hours))
+      if (std::isfinite(row.hours) && std::isfinite(row.metric))
         front.rows.push_back(
             {row.name, row.metric, row.std, row.hours, row.runs, row.diverged, false});
   }

@@ -127,6 +127,7 @@ Value tradeoff_value(const TradeoffRow& row) {
                      {"std", Value::of(row.std)},
                      {"n", whole(row.runs)},
                      {"diverged", whole(row.diverged)},
+                     {"not_reached", whole(row.not_reached)},
                      {"hours", Value::of(row.hours)},
                      {"samples_per_second", Value::of(row.samples_per_second)},
                      {"bubble", Value::of(row.bubble)},

@@ -8,6 +8,7 @@
 #include "core/base/markup.h"
 #include "core/base/text.h"
 #include "core/tables/run_keys.h"
+#include "core/tables/time_to.h"
 
 namespace pipewright {
 namespace {
@@ -45,15 +46,20 @@ std::string time_of(double hours) {
   return text;
 }
 
+std::string metric_of(const TradeoffRow& row, bool percent) {
+  if (row.not_reached > 0) return concat("not reached by ", row.not_reached, " of ", row.runs);
+  const double scale = percent ? 100 : 1;
+  return concat(fixed_text(scale * row.metric),
+                row.runs > 1 ? concat(" ± ", fixed_text(scale * row.std)) : std::string(), " (",
+                runs_text(row.runs, row.diverged), ")");
+}
+
 std::string line_of(const TradeoffRow& row, bool percent) {
   char text[160];
-  const double scale = percent ? 100 : 1;
   std::snprintf(text, sizeof text, "%.4g | %.1f | %.3g | %s |", row.samples_per_second,
                 100 * row.bubble, row.worker_gib, row.efficient ? "★" : " ");
-  return concat("| ", markdown_text(row.name), " | ", fixed_text(scale * row.metric),
-                row.runs > 1 ? concat(" ± ", fixed_text(scale * row.std)) : std::string(), " (",
-                runs_text(row.runs, row.diverged), ") | ", time_of(row.hours), " | ",
-                std::string_view(text), "\n");
+  return concat("| ", markdown_text(row.name), " | ", metric_of(row, percent), " | ",
+                time_of(row.hours), " | ", std::string_view(text), "\n");
 }
 
 }  // namespace
@@ -83,6 +89,7 @@ std::vector<TradeoffRow> make_tradeoff(const TableSpec& spec, const std::vector<
                       .std = cell.values.size() > 1 ? cell.std() : 0,
                       .runs = cell.values.size(),
                       .diverged = diverged_runs(cell, runs),
+                      .not_reached = is_time_to(spec.metric.name) ? cell.not_reached() : 0,
                       .hours = hours.cells[r][c].mean(),
                       .samples_per_second = rate.cells[r][c].mean(),
                       .bubble = bubble.cells[r][c].mean(),

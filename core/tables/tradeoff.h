@@ -15,9 +15,10 @@ namespace pipewright {
 struct TradeoffRow {
   std::string name;  ///< name of the table's cell
   double metric = 0, std = 0;
-  std::size_t runs = 0;      ///< with the metric
-  std::size_t diverged = 0;  ///< runs beside them, so that the metric is none of all runs
-  double hours = 0;          ///< modelled time up to the end of the last epoch
+  std::size_t runs = 0;         ///< with the metric
+  std::size_t diverged = 0;     ///< runs beside them, so that the metric is none of all runs
+  std::size_t not_reached = 0;  ///< runs among them that say so of steps_to and its kin
+  double hours = 0;             ///< modelled time up to the end of the last epoch
   double samples_per_second = 0;
   double bubble = 0;
   double worker_gib = 0;   ///< weights, gradients and optimizer state of the worker with most
@@ -25,16 +26,18 @@ struct TradeoffRow {
 };
 
 /// Marks the Pareto-optimal rows: no other is at least as good in metric and time, and better in
-/// one. Rows with runs that diverged are neither marked nor beat others, because the mean of the
-/// runs that survived flatters. `smaller`: smaller metrics are better.
+/// one. Times are the same within a thousandth. Rows with runs that diverged are neither marked nor
+/// beat others, because the mean of the runs that survived flatters. `smaller`: smaller metrics are
+/// better.
 template <class Row>
 void mark_efficient(std::vector<Row>& rows, double Row::*time, bool smaller) {
   const auto judged = [&](const Row& row) {
     return row.diverged == 0 && std::isfinite(row.metric) && std::isfinite(row.*time);
   };
+  const auto faster = [&](const Row& a, const Row& b) { return a.*time < 0.999 * (b.*time); };
   const auto beats = [&](const Row& a, const Row& b) {
     const bool as_good = smaller ? a.metric <= b.metric : a.metric >= b.metric;
-    return as_good && a.*time <= b.*time && (a.metric != b.metric || a.*time < b.*time);
+    return as_good && !faster(b, a) && (a.metric != b.metric || faster(a, b));
   };
   for (Row& row : rows)
     row.efficient = judged(row) && std::ranges::none_of(rows, [&](const Row& other) {

@@ -12,6 +12,7 @@
 #include "core/tables/curves.h"
 #include "core/tables/results_json.h"
 #include "core/tables/table.h"
+#include "core/tables/tradeoff.h"
 #include "tests/unit/config/error_text.h"
 #include "tests/unit/records/run_folders.h"
 #include "tests/unit/tolerances.h"
@@ -76,6 +77,24 @@ TEST_F(TimesTo, CountRunsThatNeverGetThereAndAverageNone) {
   EXPECT_NE(csv.find("gpipe,steps_to,3,,,"), std::string::npos) << csv;
   const Value json = parse_json(results_json(steps, {}, {}, {}), "json");
   EXPECT_EQ(json.find("cells")->items[0].find("not_reached")->integer, 1);
+}
+
+TEST_F(TimesTo, CountRunsThatNeverGetThereBesideTheTimeOfTheTrainingToo) {
+  add("gpipe", {0, 2, 1});
+  add("pipedream", {0, 0, 0});
+  for (RunRecord& run : runs_)
+    run.modelled = {{"modelled_hours", 1},
+                    {"modelled_samples_per_second", 1},
+                    {"modelled_bubble", 0},
+                    {"modelled_worker_state_gib", 1}};
+  TableSpec spec = read_table_spec(
+      parse_yaml("table: {rows: scheme.name, metric: steps_to, loss: 2}", "t.yaml"));
+  spec.hardware = "h.yaml";
+  const std::vector<TradeoffRow> rows = make_tradeoff(spec, runs_);
+  const std::string text = print_tradeoff(spec, rows);
+  EXPECT_NE(text.find("| gpipe | not reached by 1 of 3 |"), std::string::npos) << text;
+  EXPECT_NE(text.find("| pipedream | 30.00 ± 0.00 (3) |"), std::string::npos) << text;
+  EXPECT_EQ(text.find("inf"), std::string::npos) << text;
 }
 
 TEST_F(TimesTo, AreComparedAsRatiosInPairsOfEqualSeeds) {

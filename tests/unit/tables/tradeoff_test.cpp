@@ -32,7 +32,8 @@ TEST_F(Tradeoffs, TheParetoSetIsWhatNoOtherBeatsInBoth) {
   const auto rows = make_tradeoff(
       spec(), {trained("slow and good", "0.9", 10), trained("beaten", "0.7", 5),
                trained("fast and fair", "0.8", 4), trained("as fast, worse", "0.79", 4),
-               trained("fastest", "0.2", 1), trained("slow and as good", "0.9", 11)});
+               trained("fastest", "0.2", 1), trained("slow and as good", "0.9", 11),
+               trained("as fast but for rounding, worse", "0.78", 3.9999999)});
   std::vector<std::string> efficient;
   for (const TradeoffRow& row : rows)
     if (row.efficient) efficient.push_back(row.name);

@@ -98,6 +98,7 @@ const std::vector<IdleOption>& idle_options() {
       {"pipeline", "slices", Value::of(1)},
       {"pipeline.cut", "each", Value::of(false)},
       {"train", "evaluate", no_evaluations()},
+      {"train", "numerics", Value::of("repeatable")},
       {"train", "steps", Value::of(0)},
   };
   return all;

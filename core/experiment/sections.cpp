@@ -11,6 +11,7 @@
 
 #include "core/base/text.h"
 #include "core/nn/metric.h"
+#include "core/nn/numerics.h"
 #include "core/schedule/rewrites/offload.h"
 
 namespace pipewright {
@@ -311,6 +312,7 @@ TrainOptions read_train(Options& root) {
       "and the optimizer are float32. It is fast on processors with bfloat16 instructions. float16 "
       "is the same with dynamic loss scaling, stage by stage, for GPUs.");
   train.precision = *std::ranges::find(kPrecisions, precision, &Precision::name);
+  read_numerics(o);
   train.sum_gradients =
       o.choice("gradient", {"mean", "sum"}, "mean",
                "Gradient of a mini-batch. mean: over all samples; sum: the sum of "

@@ -14,6 +14,7 @@
 #include "core/experiment/plugins.h"
 #include "core/measuring/measured_device.h"
 #include "core/measuring/measured_layout.h"
+#include "core/nn/numerics.h"
 #include "core/records/run_claim.h"
 #include "core/records/run_folder.h"
 #include "core/records/run_state.h"
@@ -71,6 +72,7 @@ Value facts_of(const Experiment& experiment, const Value& contents, at::Device d
   set("processor", Value::of(device_model(device)));
   set("instruction_set", Value::of(instruction_set()));
   set("cores", Value::of(static_cast<std::int64_t>(std::thread::hardware_concurrency())));
+  set("numerics", recorded_numerics(!device.is_cpu()));
   set("processes", Value::of(static_cast<std::int64_t>(team.size())));
   return facts;
 }
@@ -256,6 +258,8 @@ void RunSession::begin_and_train() {
                      .of_sweep = std::filesystem::exists(folder_.path() / "point.json")},
                     team_));
   const Plan plan = make_plan(experiment);
+  compute_with(numerics_of(experiment.resolved),
+               !std::ranges::all_of(plan.devices, &at::Device::is_cpu));
   check_memory(plan, team_);
   if (const std::string missing = update_remark(plan.training); !missing.empty())
     tell(concat("warning: ", missing));

@@ -5,6 +5,7 @@ The unit tests of the runtime have every scheme with every option in one process
 `Wire.*` as processes that talk through memory.
 """
 
+import json
 import pathlib
 
 import harness
@@ -212,6 +213,21 @@ class Executions(SameBytes):
     def test_all_executions_agree_for_every_gradient_rule(self):
         for name, changes in RULES.items():
             self.check(f"rule {name}", changed(CNN, changes), skips.with_mpi(["threads"], "executions"))
+
+    def test_all_executions_agree_in_faster_numerics(self):
+        rounded = changed(CNN, CASES["pipedream"] | {"train.numerics": "fast"})
+        self.check("fast", rounded, skips.with_mpi(["threads"], "executions"))
+        records = {}
+        for numerics in (None, "repeatable", "fast", {"matmul": "tf32", "order": "fixed"}):
+            experiment = changed(CNN, {"train.numerics": numerics} if numerics else {})
+            run = self.train(experiment, f"run{len(records)}")
+            records[str(numerics)] = json.loads(run.bytes("run.json"))
+        found = {name: record["numerics"] for name, record in records.items()}
+        exact, narrow = {"matmul": "ieee", "convolution": "ieee"}, {"matmul": "bf16", "convolution": "bf16"}
+        self.assertEqual(list(found.values()), [exact, exact, narrow, narrow | {"convolution": "ieee"}])
+        digests = [record["digest"] for record in records.values()]
+        self.assertEqual(digests[0], digests[1])
+        self.assertEqual(len(set(digests)), 3)
 
     def test_no_gradient_rule_is_forgotten_here(self):
         listed = [line.split()[0] for line in self.pipewright("list", "gradient_rules").out.splitlines()]

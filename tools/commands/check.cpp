@@ -23,6 +23,7 @@
 #include "core/measuring/hardware_source.h"
 #include "core/measuring/measured_balance.h"
 #include "core/measuring/measured_layout.h"
+#include "core/nn/numerics.h"
 #include "core/schedule/remarks.h"
 #include "core/simulation/shipped_hardware.h"
 #include "core/stability/edge_text.h"
@@ -140,9 +141,11 @@ void check(const std::vector<std::function<void()>>& parts) {
 void print_remarks(const Plan& plan, bool here) {
   const Experiment& e = *plan.experiment;
   const bool on_cpu = here && std::ranges::any_of(plan.devices, &at::Device::is_cpu);
-  std::vector<std::string> remarks{e.scheme->remark(), e.optimizer->remark(),
-                                   precision_remark(e.train.precision, on_cpu),
-                                   memory_format_remark(e)};
+  const bool on_gpu = std::ranges::any_of(
+      e.pipeline.devices, [](const std::string& name) { return name.starts_with("cuda"); });
+  std::vector<std::string> remarks{
+      e.scheme->remark(), e.optimizer->remark(), precision_remark(e.train.precision, on_cpu),
+      numerics_remark(numerics_of(e.resolved), on_cpu, on_gpu), memory_format_remark(e)};
   for (const ScheduleRewrite& rewrite : e.pipeline.rewrites)
     remarks.push_back(rewrite.remark(plan.training.schedule));
   remarks.insert(remarks.end(),

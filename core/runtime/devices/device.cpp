@@ -8,23 +8,19 @@
 
 #include "core/base/error.h"
 #include "core/base/wording.h"
+#include "core/nn/numerics.h"
 #include "core/runtime/build_info.h"
 #include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {
 
-/// Makes kernels give the same bits whenever they get the same, and float32 be float32: without
-/// this cuDNN rounds the factors of convolutions to TF32's ten bits, and adds in any order. An
-/// operator that can only add in any order fails.
+/// Makes kernels, until train.numerics says else, give the same bits whenever they get the same,
+/// and float32 be float32: without this cuDNN rounds the factors of convolutions to TF32's ten
+/// bits, and adds in any order. An operator that can only add in any order fails.
 void compute_as_written() {
-  at::Context& context = at::globalContext();
-  context.setAllowTF32CuDNN(false);
-  context.setAllowTF32CuBLAS(false);
-  context.setBenchmarkCuDNN(false);
-  context.setDeterministicCuDNN(true);
-  context.setDeterministicAlgorithms(true, /*warn_only=*/false);
-  context.setDeterministicFillUninitializedMemory(false);
+  compute_with({}, /*on_gpu=*/true);
+  at::globalContext().setDeterministicFillUninitializedMemory(false);
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
 }
 

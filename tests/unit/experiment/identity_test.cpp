@@ -27,7 +27,8 @@ TEST(Identity, IsChangedByWhatIsLearnedAndHow) {
   for (const char* changes :
        {"{train.seed: 2}", "{optimizer.lr: 0.1}", "{scheme: {name: gpipe}}",
         "{pipeline.microbatches: 2}", "{loader.batch_size: 4}", "{train.precision: float64}",
-        "{train.checkpoint: {every: 3, unit: minibatch}}", "{train.drain: never}"})
+        "{train.checkpoint: {every: 3, unit: minibatch}}", "{train.drain: never}",
+        "{train.numerics: fast}", "{train.numerics: {matmul: tf32}}"})
     EXPECT_NE(identity(changes), identity("{}")) << changes;
 }
 

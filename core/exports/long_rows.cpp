@@ -35,22 +35,13 @@ std::optional<Value> setting(const RunRecord& record, const std::string& key) {
   return value == nullptr ? std::nullopt : std::optional(*value);
 }
 
-/// The options of a resolved experiment as texts, by dotted key.
-void add_options(const Value& section, const std::string& prefix,
-                 std::map<std::string, std::string>& options) {
-  for (const auto& [key, value] : section.fields) {
-    const std::string path = prefix + key;
-    if (path == "name" || path == "output") continue;
-    if (value.is(Value::Kind::Mapping) && !value.fields.empty())
-      add_options(value, path + ".", options);
-    else
-      options[path] = to_json(value);
-  }
-}
-
+/// The options of the resolved experiment as texts, by dotted key, without those that change
+/// nothing.
 std::map<std::string, std::string> options_of(const RunRecord& record) {
-  std::map<std::string, std::string> options;
-  if (record.config.known()) add_options(record.config.whole(), "", options);
+  std::map<std::string, std::string> options = option_texts(record.config.whole());
+  std::erase_if(options, [](const auto& option) {
+    return option.first == "name" || option.first.starts_with("output.");
+  });
   return options;
 }
 

@@ -79,7 +79,6 @@ StepTable read_steps(const fs::path& run_folder,
   const fs::path file = RunFolder(run_folder).steps();
   StepTable table;
   if (!is_there(file)) return table;
-  table.is_there = true;
   std::error_code unknown;
   const auto bytes = static_cast<std::int64_t>(fs::file_size(file, unknown));
   std::size_t number = 0;

@@ -35,7 +35,6 @@ struct StepRow {
 };
 struct StepTable {
   std::vector<std::string> columns;  ///< of the losses: "loss", "loss_2"
-  bool is_there = false;
 };
 /// Reads steps.csv row by row, so that it may be larger than the memory; a last line that is not
 /// complete yet is left out. Throws Error{Data} with file, line and column.

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 import unittest
 import zipfile
 from pathlib import Path
@@ -31,14 +32,19 @@ def torch_of_the_build():
     return Path(found[1])
 
 
-def setUpModule():
-    global wheel, version
+def make_wheel(sources):
     done = subprocess.run(
-        [SOURCE_DIR / "tools/setup", "--wheel"], env=os.environ | {"Torch_DIR": str(torch_of_the_build())},
+        [sources / "tools/setup", "--wheel"], env=os.environ | {"Torch_DIR": str(torch_of_the_build())},
         capture_output=True, text=True, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    (wheel,) = (SOURCE_DIR / "build").glob("pipewright_lab-*.whl")
+    (made,) = (sources / "build").glob("pipewright_lab-*.whl")
+    return made
+
+
+def setUpModule():
+    global wheel, version
+    wheel = make_wheel(SOURCE_DIR)
     version = re.search(r'define PIPEWRIGHT_VERSION "(.+)"', (SOURCE_DIR / "core/base/version.h").read_text())[1]
 
 
@@ -237,7 +243,7 @@ class Wheel(harness.EndToEnd):
 
 class Sources(unittest.TestCase):
     def test_the_archive_has_what_a_build_needs(self):
-        """All that git has but for tests, the study and results; a build of it is the wheel's own."""
+        """All that git has but for tests and the study."""
         (archive,) = (SOURCE_DIR / "build").glob("pipewright_lab-*.tar.gz")
         with tarfile.open(archive) as file:
             names = {name.partition("/")[2] for name in file.getnames()}
@@ -245,9 +251,19 @@ class Sources(unittest.TestCase):
         missing = {
             name
             for name in listed.stdout.splitlines()
-            if name not in names and not re.match(r"tests/|docs/study/|experiments/results/|\.\w", name)
+            if name not in names and not re.match(r"tests/|docs/study/|\.\w", name)
         }
         self.assertEqual(set(), missing)
+
+    def test_the_archive_makes_the_same_wheel(self):
+        (archive,) = (SOURCE_DIR / "build").glob("pipewright_lab-*.tar.gz")
+        with tempfile.TemporaryDirectory() as folder:
+            with tarfile.open(archive) as file:
+                file.extractall(folder)
+            (sources,) = Path(folder).iterdir()
+            its = make_wheel(sources)
+            self.assertEqual(wheel.name, its.name)
+            self.assertEqual(sorted(zipfile.ZipFile(wheel).namelist()), sorted(zipfile.ZipFile(its).namelist()))
 
 
 if __name__ == "__main__":

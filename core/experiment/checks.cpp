@@ -291,7 +291,7 @@ void check_slicing(const Experiment& e, const Schedule& schedule, const Value& d
   if (!e.model->runs_in_slices())
     refuse("pipeline.slices",
            "slices need a causal model, in which no token sees a later one; expected model: {name: "
-           "gpt}, or slices: 1");
+           "gpt} or {name: decoder}, or slices: 1");
   if (!e.scheme->auxiliary_sites(e.pipeline.stages).empty())
     refuse("scheme",
            "slices need a scheme with one loss, that of the last stage; expected scheme: {name: "

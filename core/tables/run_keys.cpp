@@ -202,6 +202,9 @@ void check_metric(const TableKey& metric, const char* what, const std::vector<Ru
   if (is_time_to(metric.name)) return check_evaluated(metric, what, runs, problems);
   std::vector<std::string> known;
   for (const RunRecord& run : runs) {
+    for (const std::string_view name : kTimesTo)
+      if (!run.evaluations.empty() && std::ranges::count(known, name) == 0)
+        known.emplace_back(name);
     for (const auto& [name, value] : run.modelled)
       if (std::ranges::count(known, name) == 0) known.push_back(name);
     for (const std::string& column : run.columns)

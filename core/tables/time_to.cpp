@@ -12,25 +12,23 @@
 namespace pipewright {
 namespace {
 
-constexpr std::array<const char*, 3> kNames{"steps_to", "tokens_to", "modelled_time_to"};
-
 /// Adds what the run's evaluations say of the loss.
 void add_times(RunRecord& run, double loss) {
-  const auto add = [&](const char* name, const char* column, double scale) {
+  const auto add = [&](std::string_view name, const char* column, double scale) {
     if (const auto at = reached_at(evaluations_of(run, column, "test_loss"), loss))
       run.times_to.emplace_back(name, scale * *at);
   };
-  add(kNames[0], "minibatches", 1);
-  add(kNames[1], "tokens", 1);
+  add(kTimesTo[0], "minibatches", 1);
+  add(kTimesTo[1], "tokens", 1);
   const auto pace = std::ranges::find(run.modelled, "modelled_samples_per_second",
                                       &std::pair<std::string, double>::first);
-  if (pace != run.modelled.end()) add(kNames[2], "samples", 1 / pace->second);
+  if (pace != run.modelled.end()) add(kTimesTo[2], "samples", 1 / pace->second);
 }
 
 }  // namespace
 
 bool is_time_to(const std::string& metric) {
-  return std::ranges::count(kNames, metric) > 0;
+  return std::ranges::count(kTimesTo, metric) > 0;
 }
 
 std::vector<EvaluationPoint> evaluations_of(const RunRecord& run, const std::string& at,

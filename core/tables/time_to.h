@@ -6,16 +6,20 @@
 /// averaged.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/records/run_record.h"
 
 namespace pipewright {
 
-/// Whether a metric is steps_to, tokens_to or modelled_time_to.
+inline constexpr std::array<std::string_view, 3> kTimesTo{"steps_to", "tokens_to",
+                                                          "modelled_time_to"};
+/// Whether a metric is one of these.
 bool is_time_to(const std::string& metric);
 
 /// A column of evaluations.csv over another one.

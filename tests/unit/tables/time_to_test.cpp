@@ -126,6 +126,12 @@ TEST_F(TimesTo, AreNotComparedWhereARunNeverGetsThere) {
   EXPECT_EQ(tests[0].why, "1 of 3 runs of pipedream has not reached the loss");
 }
 
+TEST_F(TimesTo, AreSuggestedWhereANameIsNearlyOneOfThem) {
+  add("gpipe", {0});
+  EXPECT_NE(error_text([&] { table("step_to"); }).find("did you mean 'steps_to'?"),
+            std::string::npos);
+}
+
 TEST_F(TimesTo, AskForALoss) {
   EXPECT_NE(error_text([] {
               read_table_spec(parse_yaml("table: {metric: steps_to}", "t.yaml"));

@@ -42,7 +42,8 @@ class Graph final : public Model {
   }
 
   std::vector<LayerPtr> layers() const override {
-    const std::string shared = lends_ ? widest_shared(*file(), depth_).name : "";
+    const auto all_shared = shared_parameters(*file(), depth_);
+    const std::string shared = lends_ && !all_shared.empty() ? all_shared[0].name : "";
     std::vector<LayerPtr> all = layers_of(shared);
     std::vector<LayerPtr*> users;
     for (LayerPtr& layer : all)
@@ -77,7 +78,7 @@ class Graph final : public Model {
   }
   std::int64_t classes() const override { return file()->output_shape.back(); }
   LayerPtr head(std::size_t) const override { return nullptr; }
-  std::string why_so_few_layers() const override { return why_so_few(*file(), depth_); }
+  std::string why_so_few_layers() const override { return why_so_few(*file(), depth_, lends_); }
 
  private:
   /// The layers between which a cut may part the uses of the parameter `lent`.

@@ -156,27 +156,40 @@ std::vector<GraphRun> graph_runs(const GraphFile& file, int depth, const std::st
   return runs;
 }
 
-SharedParameter widest_shared(const GraphFile& file, int depth) {
-  std::map<std::string, std::pair<std::size_t, std::size_t>> uses;  // first and last
+std::vector<SharedParameter> shared_parameters(const GraphFile& file, int depth) {
+  std::map<std::string, SharedParameter> uses;
+  std::map<std::string, std::set<std::string>> modules;
   for (std::size_t i = 0; i < file.nodes.size(); ++i)
     for (const auto& [name, argument] : file.nodes[i].arguments)
       for_each_reference(argument, [&](const GraphReference& to) {
-        if (to.kind == "parameter") uses.try_emplace(to.name, i, i).first->second.second = i;
+        if (to.kind != "parameter") return;
+        uses.try_emplace(to.name, SharedParameter{to.name, i, i}).first->second.last = i;
+        modules[to.name].insert(shortened(file.nodes[i].module, depth));
       });
-  SharedParameter widest;
-  for (const auto& [name, between] : uses) {
-    const auto [first, last] = between;
-    const auto layer = [&](std::size_t node) { return shortened(file.nodes[node].module, depth); };
-    if (last - first > widest.last - widest.first && layer(first) != layer(last))
-      widest = {name, first, last};
-  }
-  return widest;
+  std::vector<SharedParameter> shared;
+  for (auto& [name, each] : uses)
+    if (each.modules = modules[name].size(); each.modules > 1) shared.push_back(each);
+  std::ranges::stable_sort(shared, std::ranges::greater{}, &SharedParameter::width);
+  return shared;
 }
 
-std::string why_so_few(const GraphFile& file, int depth) {
-  const auto [widest, first, last] = widest_shared(file, depth);
-  if (widest.empty()) return concat("; a greater model.depth than ", depth, " makes more of them");
-  return concat("; '", widest, "' is used by the modules '", file.nodes[first].module, "' and '",
+std::string why_so_few(const GraphFile& file, int depth, bool ties) {
+  const std::vector<SharedParameter> shared = shared_parameters(file, depth);
+  std::vector<std::string> others;
+  for (std::size_t i = 1; i < shared.size(); ++i)
+    others.push_back(concat("'", shared[i].name, "'"));
+  if (shared.empty() || (ties && shared[0].modules == 2 && others.empty()))
+    return concat("; a greater model.depth than ", depth, " makes more of them");
+  const auto& [name, first, last, modules] = shared[0];
+  if (ties && modules > 2)
+    return concat("; '", name, "' is used by ", modules,
+                  " modules, and model.tie: same lends a parameter to one (import_torch.py --untie "
+                  "makes a parameter for each)");
+  if (ties)
+    return concat("; model.tie: same parts the uses of one parameter, here '", name,
+                  "', and no cut lies between those of ", join(others, ", "),
+                  " (import_torch.py --untie makes a parameter for each)");
+  return concat("; '", name, "' is used by the modules '", file.nodes[first].module, "' and '",
                 file.nodes[last].module,
                 "', and no cut lies between them (model.tie: same lets the first lend it to the "
                 "second; import_torch.py --untie makes two parameters)");

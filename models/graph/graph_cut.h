@@ -27,15 +27,18 @@ struct GraphRun {
 /// Error{Data} with the node's place if an operator is unknown.
 std::vector<GraphRun> graph_runs(const GraphFile& file, int depth, const std::string& lent = {});
 
-/// The parameter between whose uses in different modules most nodes lie, with the nodes that use it
-/// first and last; without a name: there is none.
+/// A parameter that several modules use, with the nodes that use it first and last.
 struct SharedParameter {
   std::string name;
   std::size_t first = 0, last = 0;
+  std::size_t modules = 0;
+  std::size_t width() const { return last - first; }
 };
-SharedParameter widest_shared(const GraphFile& file, int depth);
+/// Those of the file; first the one between whose uses most nodes lie.
+std::vector<SharedParameter> shared_parameters(const GraphFile& file, int depth);
 
-/// Why there are not more layers: the parameter whose uses keep most nodes together, or the depth.
-std::string why_so_few(const GraphFile& file, int depth);
+/// Why there are not more layers: parameters whose uses keep nodes together, or the depth. `ties`:
+/// the uses of the first of shared_parameters() may be parted, if two modules use it.
+std::string why_so_few(const GraphFile& file, int depth, bool ties);
 
 }  // namespace pipewright

@@ -109,6 +109,23 @@ class Tied(nn.Module):
         return self.fc(torch.tanh(self.second(torch.tanh(self.first(x)))))
 
 
+class Pairs(Tied):
+    """Two parameters that two modules each use; with `third` the first of them is used by a third one."""
+
+    def __init__(self, third=False):
+        super().__init__()
+        self.third, self.fourth = nn.Linear(12, 12), nn.Linear(12, 12)
+        self.fourth.weight = self.first.weight
+        self.third.weight = self.first.weight if third else self.second.weight
+        if not third:
+            self.second.weight = self.third.weight = nn.Parameter(self.third.weight.detach().clone())
+
+    def forward(self, x):
+        for each in (self.first, self.second, self.third, self.fourth):
+            x = torch.tanh(each(x))
+        return self.fc(x)
+
+
 class Dropping(nn.Module):
     def __init__(self):
         super().__init__()
@@ -287,6 +304,16 @@ def pooled():
 def tied():
     torch.manual_seed(0)
     return Tied()
+
+
+def pairs():
+    torch.manual_seed(0)
+    return Pairs()
+
+
+def used_by_four():
+    torch.manual_seed(0)
+    return Pairs(third=True)
 
 
 def dropping():

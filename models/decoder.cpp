@@ -83,9 +83,9 @@ void read_subspace(Options& options, DecoderParts& parts) {
   if (parts.embedding_norm)
     options.problem("embedding_norm", "would leave the subspace; leave it out, or `subspace`");
   if (parts.tie != Tie::None)
-    options.problem("tie", concat("is ", parts.tie == Tie::Same ? "same" : "start",
-                                  ", but with `subspace` the embedding is narrower than the "
-                                  "output; expected none"));
+    options.problem("tie",
+                    "is given, but with `subspace` the embedding is narrower than the output; "
+                    "expected none");
 }
 
 /// Refuses options of rotary positions where there are none.

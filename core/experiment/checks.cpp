@@ -17,6 +17,7 @@
 #include "core/optim/optimizer_groups.h"
 #include "core/schedule/execution_order.h"
 #include "core/schedule/predictions.h"
+#include "core/schedule/prove.h"
 #include "core/schedule/schedule_size.h"
 #include "core/schedule/slices.h"
 #include "core/schedule/versions.h"
@@ -185,20 +186,41 @@ void check_gradient_rules(const Experiment& e, const Value& document, Problems& 
   }
 }
 
+/// Whether the first stage reads its newest weights in every mini-batch: the pipeline is flushed
+/// in between.
+bool reads_its_newest(const Experiment& e) {
+  constexpr int kManyStages = 64, kAfterAnyWarmUp = 1'000'000'000;
+  const int steady = 2 * std::min(e.pipeline.stages, kManyStages) + 2;  // mini-batches
+  const ProvedSchedule proved = prove(e.schedule_in(e.shape(steady, kAfterAnyWarmUp)));
+  bool newest = true;
+  for_each_action(proved.schedule, [&](ActionPlace place, const Action& action) {
+    if (action.kind == ActionKind::Forward && action.stage == 0)
+      newest &= proved.versions.at(place).key.version == action.minibatch;
+  });
+  return newest;
+}
+
 /// Reports what cannot be had where stages share weights.
-void check_lent_weights(const Experiment& e, const Value& document, Problems& problems) {
-  const bool lends =
-      std::ranges::any_of(e.layers, [](const LayerPtr& layer) { return layer->skips().lent > 0; });
-  if (!lends || e.pipeline.stages == 1) return;
+void check_shared_weights(const Experiment& e, const Value& document, const Value& resolved,
+                          Problems& problems) {
+  const Value* const given = resolved.find_path("model.tie");
+  const std::string tie = given == nullptr ? "" : given->text;
   const auto refuse = [&](const std::string& why) {
-    problems.add(place_in(document, "model.tie"), concat("model.tie is same, ", why),
+    problems.add(place_in(document, "model.tie"), concat("model.tie is ", tie, ", ", why),
                  ErrorKind::Experiment);
   };
+  if (tie == "late" && (e.pipeline.stages == 1 || reads_its_newest(e)))
+    refuse(
+        "but in one stage, or with a flush after every mini-batch, copies would always be equal; "
+        "expected tie: same");
+  const bool lends =
+      std::ranges::any_of(e.layers, [](const LayerPtr& layer) { return layer->skips().lent > 0; });
+  if ((!lends && tie != "late") || e.pipeline.stages == 1) return;
   if (!e.scheme->auxiliary_sites(e.pipeline.stages).empty())
     refuse(
         "but with this scheme the first stage does not learn from the last one's loss, whose "
         "gradient it would need; expected tie: none or start");
-  if (e.perturbation.weight_noise > 0)
+  if (lends && e.perturbation.weight_noise > 0)
     refuse(
         "whose weights cross once for several micro-batches, but perturb.weight_noise gives each "
         "its own; expected tie: none or start, or no noise");
@@ -208,8 +230,9 @@ void check_lent_weights(const Experiment& e, const Value& document, Problems& pr
     if (std::ranges::count(kOfPasses, e.probes[i].name) == 0) continue;
     problems.add(document.find("probes")->items[i].place,
                  concat("probes[", i, "] ", e.probes[i].name,
-                        " compares gradients of single passes, but with model.tie: same a part of "
-                        "the first stage's comes once per mini-batch; expected tie: none or start"),
+                        " compares gradients of single passes, but with model.tie: ", tie,
+                        " a part of a stage's comes once per mini-batch; expected tie: none or "
+                        "start"),
                  ErrorKind::Experiment);
   }
 }
@@ -359,7 +382,7 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
     check_slicing(e, schedule, document, problems);
     check_velocity(e, schedule, document, resolved, problems);
     check_predicted_decay(e, schedule, document, resolved, problems);
-    check_lent_weights(e, document, problems);
+    check_shared_weights(e, document, resolved, problems);
     check_gradient_rules(e, document, problems);
     check_probes(e, document, resolved, problems);
     find_delays(e, document, problems);

@@ -71,8 +71,9 @@ LayerPtr Experiment::head_behind(int stage) const {
 
 Layout Experiment::cut(std::vector<std::int64_t> balance) const {
   Layout cut = layout;
-  cut.skips = skips_between(layers, balance,
-                            static_cast<std::int64_t>(at::elementSize(train.precision.values)));
+  const auto number_bytes = static_cast<std::int64_t>(at::elementSize(train.precision.values));
+  cut.skips = skips_between(layers, balance, number_bytes);
+  cut.tied = tied_copies(layers, balance, number_bytes);
   cut.balance = std::move(balance);
   return cut;
 }
@@ -99,7 +100,8 @@ PipelineShape Experiment::shape(int minibatches, int first_minibatch) const {
           .first_minibatch = first_minibatch,
           .placement = layout.placement,
           .replica_placement = layout.replica_placement,
-          .skips = layout.skips};
+          .skips = layout.skips,
+          .tied = layout.tied};
 }
 
 Schedule Experiment::schedule_without_rules(const PipelineShape& wanted) const {

@@ -72,8 +72,9 @@ struct PipelineOptions {
 /// Where the model lies. What the file leaves to measurements is open when it has been read;
 /// settle_layout() decides it.
 struct Layout {
-  std::vector<std::int64_t> balance;                ///< layers per stage; empty: open
-  std::vector<Skip> skips;                          ///< skip connections between these stages
+  std::vector<std::int64_t> balance;  ///< layers per stage; empty: open
+  std::vector<Skip> skips;            ///< skip connections between these stages
+  std::optional<TiedCopies> tied = {};
   std::vector<int> placement;                       ///< worker of each stage
   std::vector<std::vector<int>> replica_placement;  ///< by the scheme, where replicas share workers
   /// Memory format of images, false if the model convolves none; no value: open.

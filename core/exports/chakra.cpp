@@ -239,12 +239,16 @@ ChakraTraces::ChakraTraces(const SimulatedSchedule& simulated) : simulated_(simu
                          "), and no node of a Chakra trace stands for one; expected a schedule "
                          "without them"));
   });
-  for (const Skip& skip : simulated.proved.schedule.shape.skips)
-    if (skip.lent_bytes > 0)
-      throw Error(ErrorKind::Experiment,
-                  concat("stages ", skip.from, " and ", skip.to,
-                         " share weights, whose messages are no nodes of the traces yet; expected "
-                         "model.tie: none or start"));
+  const auto refuse = [](int stage, int other) {
+    throw Error(ErrorKind::Experiment,
+                concat("stages ", stage, " and ", other,
+                       " share weights, whose messages are no nodes of the traces yet; expected "
+                       "model.tie: none or start"));
+  };
+  const PipelineShape& shape = simulated.proved.schedule.shape;
+  for (const Skip& skip : shape.skips)
+    if (skip.lent_bytes > 0) refuse(skip.from, skip.to);
+  if (shape.tied) refuse(shape.tied->first, shape.tied->second);
 }
 
 std::string ChakraTraces::of_worker(int worker) const {

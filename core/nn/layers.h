@@ -199,8 +199,11 @@ LayerPtr lend(LayerPtr layer, const std::string& parameter);
 LayerPtr borrow(LayerPtr layer, const std::string& parameter);
 
 /// The option `tie` of a model whose output may share the weight of its token embedding.
-enum class Tie : std::uint8_t { None, Start, Same };
+enum class Tie : std::uint8_t { None, Start, Same, Late };
 Tie read_tie(Options& options);
+/// The first or the second of two layers that share a parameter so: lend() and borrow() if they are
+/// the same, and with Late layers that have a copy each (PipelineShape::tied); else the layer.
+LayerPtr tied(Tie tie, bool first, LayerPtr layer, const std::string& parameter);
 
 /// Runs the layers one after another, as one layer. The parameters of child c are
 /// "<name_c>.weight", or "weight" if name_c is "". The child's full name, which keys its random

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A layer whose stage lends one of its parameters to a later layer (lend() in layers.h).
+/// A layer whose stage lends one of its parameters to a later layer, or has a copy of one that
+/// another stage has, too (lend() and Tie::Late in layers.h).
 #pragma once
 
 #include <cstddef>

@@ -2,9 +2,12 @@
 #include "core/nn/skips.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/nn/lender.h"
 
 namespace pipewright {
 namespace {
@@ -105,6 +108,25 @@ std::vector<Skip> skips_between(std::span<const LayerPtr> layers,
 std::vector<std::vector<int>> leaving_copies(std::span<const LayerPtr> layers,
                                              std::span<const std::int64_t> balance) {
   return Walk(layers, balance).copies();
+}
+
+std::optional<TiedCopies> tied_copies(std::span<const LayerPtr> layers,
+                                      std::span<const std::int64_t> balance,
+                                      std::int64_t number_bytes) {
+  std::optional<TiedCopies> tied;
+  std::size_t next = 0;
+  for (int stage = 0; stage < static_cast<int>(balance.size()); ++stage)
+    for (const std::size_t end = next + static_cast<std::size_t>(balance[as_size(stage)]);
+         next < end; ++next) {
+      const auto* copy = dynamic_cast<const Lender*>(layers[next].get());
+      if (copy == nullptr || layers[next]->skips().lent > 0) continue;
+      const std::vector<std::int64_t> shape =
+          layers[next]->parameters()[copy->lent_parameter()].shape;
+      const std::int64_t numbers =
+          std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies());
+      tied = {tied ? tied->first : stage, stage, numbers, numbers * number_bytes};
+    }
+  return tied && tied->first < tied->second ? tied : std::nullopt;
 }
 
 }  // namespace pipewright

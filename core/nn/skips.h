@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,5 +26,11 @@ std::vector<Skip> skips_between(std::span<const LayerPtr> layers,
 /// pushed it sends it to the later readers.
 std::vector<std::vector<int>> leaving_copies(std::span<const LayerPtr> layers,
                                              std::span<const std::int64_t> balance);
+
+/// The parameter of which two layers in different stages have a copy each (Tie::Late); none if
+/// there is no such pair.
+std::optional<TiedCopies> tied_copies(std::span<const LayerPtr> layers,
+                                      std::span<const std::int64_t> balance,
+                                      std::int64_t number_bytes);
 
 }  // namespace pipewright

@@ -56,6 +56,7 @@ class Interpreter {
         request_.interludes->pause(pause.minibatches);
       }
     run_to({.performed = std::vector(program_.workers.size(), Pause::kAll)});
+    make_copies_equal();
     if (request_.execution == Execution::Mpi) sum_results();
     return {.losses = losses_.means(),
             .metrics = losses_.metrics(),
@@ -63,6 +64,23 @@ class Interpreter {
   }
 
  private:
+  /// Gives the later of two stages that have copies of a parameter that of the earlier one.
+  void make_copies_equal() {
+    const PipelineShape& shape = program_.schedule.shape;
+    if (!shape.tied || !shape.training) return;
+    at::Tensor numbers = at::zeros({shape.tied->numbers}, at::kDouble);
+    if (const auto& stage = stages_[as_size(shape.tied->first)])
+      numbers.add_(stage->latest_lent().flatten().to(at::kCPU));
+    if (request_.execution == Execution::Mpi)
+      request_.team->sum(
+          {numbers.mutable_data_ptr<double>(), static_cast<std::size_t>(shape.tied->numbers)});
+    for (int replica = 0; replica < shape.replicas; ++replica)
+      if (const auto& stage = stages_[as_size(replica * shape.stages + shape.tied->second)]) {
+        at::Tensor copy = stage->latest_lent();
+        copy.copy_(numbers.view(copy.sizes()));
+      }
+  }
+
   /// Performs what comes before the pause and has not been performed; before none, all that is
   /// left.
   void run_to(const Pause& pause) {
@@ -242,6 +260,9 @@ class Interpreter {
     log_.begin(worker, instruction.action, program_.schedule.shape);
     try {
       perform(instruction, worker);
+      trace_.end(worker);
+      // What a pass waits for when it has run is no part of it.
+      if (is_pass(instruction.action.kind)) messages_.take_back(instruction, worker);
     } catch (const Error& error) {
       const bool of_worker = error.kind() == ErrorKind::Worker || error.kind() == ErrorKind::Data;
       if (!of_worker || !error.where().empty()) throw;
@@ -249,7 +270,6 @@ class Interpreter {
     } catch (const std::exception& error) {
       throw failure_at(passes_.where(instruction.action, worker), error);
     }
-    trace_.end(worker);
   }
 
   void perform(const Instruction& instruction, int worker) {
@@ -267,15 +287,18 @@ class Interpreter {
         use(instruction, stage);
         stage.backward_weight(passes_.id(instruction.action), instruction.action.loss,
                               instruction.action.scale);
-        messages_.take_back(instruction, worker);
         break;
       case ActionKind::Reduce:
+        messages_.take_back(instruction, worker);
         stage.prepare_sums();
         messages_.traffic().summed(
             instruction.action,
             transport_->reduce(instruction, stage, exchange_of(instruction.action), worker));
         return;
-      case ActionKind::Update: begin_update(instruction, stage, worker); return;
+      case ActionKind::Update:
+        messages_.take_back(instruction, worker);
+        begin_update(instruction, stage, worker);
+        return;
       case ActionKind::Offload:
         offloaded_[as_size(worker)].offload(forward_of(instruction.action));
         return;
@@ -283,6 +306,7 @@ class Interpreter {
         offloaded_[as_size(worker)].fetch(forward_of(instruction.action));
         return;
     }
+    messages_.give(instruction);
     if (request_.observer != nullptr) show_end(instruction, stage);
     for (const WeightKey& key : instruction.weights.frees) stage.weights().free(key);
   }
@@ -371,7 +395,6 @@ class Interpreter {
     if (request_.observer != nullptr) show_backward(instruction, stage, request);
     Tensors of_inputs = stage.backward(passes_.id(action), std::move(request));
     if (!of_inputs.empty()) messages_.send(instruction, std::move(of_inputs));
-    messages_.take_back(instruction, worker);
   }
 
   void show_end(const Instruction& instruction, Stage& stage) {

@@ -141,11 +141,18 @@ void Messages::lend(const Instruction& instruction) {
            /*coded=*/false);
 }
 
+void Messages::give(const Instruction& instruction) {
+  for (const Bypass::Group& each : instruction.given.groups)
+    send(instruction, each.port, each.stage, {stage_of(instruction.action).lent_gradient()},
+         /*coded=*/false);
+}
+
 void Messages::take_back(const Instruction& instruction, int worker) {
+  const Action& action = instruction.action;
   for (const Bypass::Group& each : instruction.given_back.groups)
-    stage_of(instruction.action)
-        .add_lent(receive(instruction, each.port, each.stage, worker, /*may_be_coded=*/false)[0],
-                  instruction.action.scale);
+    stage_of(action).add_lent(
+        receive(instruction, each.port, each.stage, worker, /*may_be_coded=*/false)[0],
+        is_pass(action.kind) ? action.scale : 1);
 }
 
 /// Receives all bypass groups of an instruction, concatenated in order; gradients of weights come

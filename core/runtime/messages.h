@@ -34,7 +34,10 @@ class Messages {
   Gradients gradients(const Instruction& instruction, int worker);
   /// Sends the weights that a forward, which reads them now, lends to another stage.
   void lend(const Instruction& instruction);
-  /// Adds the gradients of weights that the stage lends and that come back with this action.
+  /// Sends a stage that has a copy of a parameter, too, the gradient of this one's.
+  void give(const Instruction& instruction);
+  /// Adds the gradients of weights that the stage lends, or has a copy of, and that come with this
+  /// action.
   void take_back(const Instruction& instruction, int worker);
   /// Sends a forward's outputs, or a backward's input gradients.
   void send(const Instruction& instruction, Tensors tensors);

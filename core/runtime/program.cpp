@@ -9,6 +9,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/schedule/late_gradients.h"
 #include "core/schedule/lent_weights.h"
 
 namespace pipewright {
@@ -51,6 +52,7 @@ void for_each_send(OneOf& instruction, const With& with) {
   if (instruction.send.used()) with(instruction.send);
   for (auto& group : instruction.bypass_sent.groups)
     if (group.port.used()) with(group.port);
+  for (auto& group : instruction.given.groups) with(group.port);
 }
 template <class OneOf, class With>
 void for_each_receive(OneOf& instruction, const With& with) {
@@ -71,7 +73,8 @@ class Wiring {
       : program_(program),
         index_(program.index),
         skips_(skips_by_stage(program.schedule.shape)),
-        lent_(program.schedule, program.index, program.versions) {}
+        lent_(program.schedule, program.index, program.versions),
+        late_(program) {}
 
   void connect() {
     for (auto& worker : program_.workers)
@@ -82,6 +85,8 @@ class Wiring {
         connect_bypass(instruction);
         connect_given_back(instruction);
       }
+    for_each_action(program_.schedule,
+                    [&](ActionPlace place, const Action&) { connect_late(place); });
     number_messages();
   }
 
@@ -139,6 +144,20 @@ class Wiring {
     }
   }
 
+  /// Joins what adds gradients of a copy to those who send them.
+  void connect_late(ActionPlace place) {
+    Instruction& taker = instruction_at(program_, place);
+    auto& groups = taker.given_back.groups;
+    groups.reserve(late_.givers(place).size());  // ports stay where they are
+    for (const ActionPlace& giver : late_.givers(place)) {
+      Instruction& maker = instruction_at(program_, giver);
+      groups.push_back({.stage = maker.action.stage, .count = 1, .lent = true});
+      auto& given = maker.given.groups.emplace_back(
+          Bypass::Group{.stage = taker.action.stage, .count = 1, .lent = true});
+      join(maker, given.port, taker, groups.back().port, 0, true);
+    }
+  }
+
   /// The port of the bypass message to that stage.
   static Port& sent_to(Instruction& maker, int stage, bool lent) {
     return std::ranges::find_if(maker.bypass_sent.groups,
@@ -184,6 +203,7 @@ class Wiring {
   const PassIndex& index_;
   const std::vector<StageSkips> skips_;
   const LentWeights lent_;
+  const LateGradients late_;
   struct Ends {
     int from, to, replica;
     bool lent;  ///< weights have a link of their own, which no capacity bounds

@@ -54,9 +54,12 @@ struct Instruction {
   ActionWeights weights;
   Port receive, send;  ///< message it receives, message it sends
   Bypass bypass_received, bypass_sent;
-  /// Stages that borrow weights from this one and whose gradients it adds when it has run; each
-  /// group is a gradient.
+  /// Stages that borrow weights from this one, or that have a copy of them, and whose gradients it
+  /// adds when it has run, or before it sums them over replicas or updates; each group is a
+  /// gradient.
   Bypass given_back;
+  /// The stage that has a copy, too, and is sent this one's gradient.
+  Bypass given;
   bool input_gradient = false;  ///< forward: a backward will need its inputs' gradient; head or
                                 ///< backward: the gradient has a receiver
   /// Forward: Recompute or Fetch, if one restores its activations before its backwards; else none.

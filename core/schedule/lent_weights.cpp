@@ -66,9 +66,21 @@ ActionPlace LentWeights::giver(const Action& action, int to) const {
 }
 
 BorrowedBytes::BorrowedBytes(const ProvedSchedule& proved)
-    : slots_(proved.index.slots()), lent_(proved.schedule, proved.index, proved.versions) {}
+    : slots_(proved.index.slots()),
+      lent_(proved.schedule, proved.index, proved.versions),
+      tied_(proved.schedule.shape.tied) {}
+
+void BorrowedBytes::hold_late(const Action& action, bool begins) {
+  if (!tied_ || (action.stage != tied_->first && action.stage != tied_->second)) return;
+  const bool adds = action.kind == ActionKind::Reduce || action.kind == ActionKind::Update;
+  late_[{action.stage, action.replica}] = !begins                              ? 0
+                                          : adds                               ? 2
+                                          : makes_weight_gradient(action.kind) ? 1
+                                                                               : 0;
+}
 
 void BorrowedBytes::begin(const Action& action) {
+  hold_late(action, true);
   const bool forward = action.kind == ActionKind::Forward;
   if (!forward && !is_part_of_backward(action.kind)) return;
   for (int i = 0; i < static_cast<int>(lent_.loans().size()); ++i) {
@@ -91,6 +103,7 @@ void BorrowedBytes::begin(const Action& action) {
 }
 
 void BorrowedBytes::end(const Action& action, bool last) {
+  hold_late(action, false);
   if (!is_pass(action.kind)) return;
   for (int i = 0; i < static_cast<int>(lent_.loans().size()); ++i) {
     const Loan& loan = lent_.loans()[as_size(i)];
@@ -111,19 +124,23 @@ std::int64_t BorrowedBytes::of(int stage, int replica) const {
   for (const auto& [key, held] : held_)
     if (std::get<1>(key) == stage && std::get<2>(key) == replica)
       bytes += (held.copies + held.sum) * lent_.loans()[as_size(std::get<0>(key))].bytes;
-  return bytes;
+  const auto late = late_.find({stage, replica});
+  return late == late_.end() ? bytes : bytes + late->second * tied_->bytes;
 }
 
 std::int64_t BorrowedBytes::all() const {
   std::int64_t bytes = 0;
   for (const auto& [key, held] : held_)
     bytes += (held.copies + held.sum) * lent_.loans()[as_size(std::get<0>(key))].bytes;
+  for (const auto& [place, gradients] : late_) bytes += gradients * tied_->bytes;
   return bytes;
 }
 
 std::int64_t most_borrowed(const ProvedSchedule& proved, int stage) {
   const Schedule& schedule = proved.schedule;
   std::int64_t most = 0;
+  if (const auto& tied = schedule.shape.tied; tied && schedule.shape.training)
+    return stage == tied->first || stage == tied->second ? 2 * tied->bytes : 0;
   if (std::ranges::none_of(schedule.shape.skips, [](const Skip& s) { return s.lent_bytes > 0; }))
     return most;
   const auto& actions = schedule.workers[as_size(schedule.shape.worker_of(stage, 0))];

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -62,8 +63,9 @@ class LentWeights {
 
 /// The bytes that stages hold of weights that they borrow, followed through the actions of their
 /// worker: the copies that kept forwards have read and the newest one, the sum of gradients until
-/// it is complete, and at the owner the sum that its backward adds. Messages that wait to be taken
-/// are not counted.
+/// it is complete, and at the owner the sum that its backward adds. Of a parameter of which both
+/// have a copy (late_gradients.h), the gradient that a backward copies to send it, and that which
+/// an update takes, before and in the sum. Messages that wait to be taken are not counted.
 class BorrowedBytes {
  public:
   explicit BorrowedBytes(const ProvedSchedule& proved);
@@ -83,8 +85,12 @@ class BorrowedBytes {
     bool sum = false;                            ///< one of gradients is
   };
 
+  void hold_late(const Action& action, bool begins);
+
   PassSlots slots_;
   LentWeights lent_;
+  std::optional<TiedCopies> tied_;
+  std::map<std::pair<int, int>, int> late_;         ///< (stage, replica) → gradients of the copy
   std::map<std::tuple<int, int, int>, Held> held_;  ///< by loan, stage and replica
 };
 

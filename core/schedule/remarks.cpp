@@ -2,6 +2,7 @@
 #include "core/schedule/remarks.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
+#include "core/schedule/late_gradients.h"
 #include "core/schedule/lent_weights.h"
 #include "core/schedule/slots.h"
 
@@ -63,6 +65,21 @@ std::vector<int> updates_of(const ProvedSchedule& proved) {
   return updates;
 }
 
+std::string late_text(const ProvedSchedule& proved, const TiedCopies& tied) {
+  const LateGradients late(proved);
+  std::array<int, 2> times{};  // there, back
+  for_each_action(proved.schedule, [&](ActionPlace place, const Action& action) {
+    if (action.replica == 0 && late.gives(place)) ++times[action.stage == tied.first ? 0 : 1];
+  });
+  return concat("stages ", tied.first, " and ", tied.second,
+                " have copies of a parameter and send each other its gradients, ",
+                bytes_text(static_cast<double>(tied.bytes)), " each: ", counted(times[0], "time"),
+                " there and ", counted(times[1], "time"), " back in ",
+                counted(proved.schedule.shape.minibatches, "mini-batch"), "; stage ", tied.second,
+                " applies the other's ", counted(late.lag(tied.second), "update"),
+                " after its own");
+}
+
 }  // namespace
 
 std::string idle_remark(const Scheme& scheme, PipelineShape shape) {
@@ -114,6 +131,7 @@ std::string lent_remark(const ProvedSchedule& proved) {
                    ", and as much comes back ", counted(back, "time"), " in ",
                    counted(proved.schedule.shape.minibatches, "mini-batch"));
   }
+  if (const auto& tied = proved.schedule.shape.tied) text += late_text(proved, *tied);
   return text;
 }
 

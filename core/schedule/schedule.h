@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,6 +82,14 @@ struct Skip {
   bool operator==(const Skip&) const = default;
 };
 
+/// A parameter of which two stages have a copy each, and send each other its gradients
+/// (late_gradients.h).
+struct TiedCopies {
+  int first = 0, second = 0;            ///< stages
+  std::int64_t numbers = 0, bytes = 0;  ///< of a gradient
+  bool operator==(const TiedCopies&) const = default;
+};
+
 /// The shape of a pipeline, for which a scheme is asked for a schedule.
 struct PipelineShape {
   int stages = 1;
@@ -101,6 +110,7 @@ struct PipelineShape {
   /// brackets: the last pushed is the first popped. A skip to a stage that is not a neighbour
   /// bypasses the stages between.
   std::vector<Skip> skips;
+  std::optional<TiedCopies> tied = {};
   int link_capacity = 0;  ///< messages a link to a neighbour holds; 0 = unbounded
   bool training = true;   ///< false: forwards only (evaluation)
 

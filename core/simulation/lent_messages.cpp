@@ -13,17 +13,11 @@ LentMessages::LentMessages(const ProvedSchedule& proved, const Hardware& hardwar
       slots_(proved.index.slots()),
       hardware_(hardware),
       network_(network),
-      lent_(proved.schedule, proved.index, proved.versions) {
+      lent_(proved.schedule, proved.index, proved.versions),
+      late_(proved) {
   for (const Loan& loan : lent_.loans()) {
     const auto& [owner, borrower, bytes] = loan;
-    if (hardware.taken_as_sent() || hardware.sending_blocks)
-      throw Error(ErrorKind::Experiment,
-                  concat("stages ", owner, " and ", borrower,
-                         " share weights, whose messages are not known where messages wait for "
-                         "their receives or block the device; expected on '",
-                         hardware.name,
-                         "' another copies.receives than in_order and rendezvous, and "
-                         "copies.block_compute: false"));
+    check_sharing(owner, borrower);
     Lent& lent = all_.emplace_back(Lent{.loan = loan});
     lent.weights.assign(slots_.forwards(), -1);
     lent.gradients.assign(slots_.backwards(), -1);
@@ -32,6 +26,29 @@ LentMessages::LentMessages(const ProvedSchedule& proved, const Hardware& hardwar
       lent.back.push_back(way(borrower, owner, replica, bytes));
     }
   }
+  const auto& tied = schedule_.shape.tied;
+  if (!tied) return;
+  check_sharing(tied->first, tied->second);
+  for (int replica = 0; replica < schedule_.shape.replicas; ++replica) {
+    late_ways_.push_back(way(tied->first, tied->second, replica, tied->bytes));
+    late_ways_.push_back(way(tied->second, tied->first, replica, tied->bytes));
+  }
+}
+
+void LentMessages::check_sharing(int stage, int other) const {
+  if (hardware_.taken_as_sent() || hardware_.sending_blocks)
+    throw Error(ErrorKind::Experiment,
+                concat("stages ", stage, " and ", other,
+                       " share weights, whose messages are not known where messages wait for "
+                       "their receives or block the device; expected on '",
+                       hardware_.name,
+                       "' another copies.receives than in_order and rendezvous, and "
+                       "copies.block_compute: false"));
+}
+
+ActionPlace LentMessages::place_of(const Action& action) const {
+  const int w = schedule_.shape.worker_of(action.stage, action.replica);
+  return {w, static_cast<int>(&action - schedule_.workers[as_size(w)].data())};
 }
 
 LentMessages::Way LentMessages::way(int from, int to, int replica, std::int64_t bytes) {
@@ -41,6 +58,8 @@ LentMessages::Way LentMessages::way(int from, int to, int replica, std::int64_t 
 }
 
 void LentMessages::send(const Action& action, double time) {
+  if (late_.gives(place_of(action)))
+    send(late_way(action.stage, action.replica), late_arrival(place_of(action)), time);
   const std::size_t replica = as_size(action.replica);
   for (Lent& each : all_) {
     const auto& [owner, borrower, bytes] = each.loan;
@@ -68,6 +87,8 @@ void LentMessages::send(const Way& way, double& arrival, double time) {
 
 void LentMessages::for_each_taken(const Action& action,
                                   const std::function<void(const Way&, double&)>& with) {
+  for (const ActionPlace& giver : late_.givers(place_of(action)))
+    with(late_way(action_at(schedule_, giver).stage, action.replica), late_arrival(giver));
   const std::size_t replica = as_size(action.replica);
   for (Lent& each : all_) {
     const auto& [owner, borrower, bytes] = each.loan;

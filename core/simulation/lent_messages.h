@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The messages of weights that one stage lends to another, and of their gradients, while a
-/// schedule runs on some hardware: when they are sent and when they arrive.
+/// The messages of weights that one stage lends to another, and of their gradients, and of the
+/// gradients of copies (late_gradients.h), while a schedule runs on some hardware: when they are
+/// sent and when they arrive.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <vector>
 
+#include "core/base/as_size.h"
+#include "core/schedule/late_gradients.h"
 #include "core/schedule/lent_weights.h"
 #include "core/schedule/prove.h"
 #include "core/simulation/network.h"
@@ -19,11 +23,11 @@ class LentMessages {
   /// Throws where messages wait for their receives or block the device.
   LentMessages(const ProvedSchedule& proved, const Hardware& hardware, Network& network);
 
-  /// Sends what a forward lends, at the time when it begins, or what a backward gives back, at the
-  /// time when it has ended.
+  /// Sends what a forward lends, at the time when it begins, or what a backward gives, at the time
+  /// when it has ended. Actions here are the schedule's own.
   void send(const Action& action, double time);
-  /// Whether all that the action takes has been sent: weights, which it takes before it begins, or
-  /// gradients, before it ends.
+  /// Whether all that the action takes has been sent: weights and gradients of copies, which it
+  /// takes before it begins, or other gradients, before it ends.
   bool are_sent(const Action& action);
   /// When the last of these arrives, 0 if it takes none. They must have been sent.
   double received(const Action& action);
@@ -43,6 +47,15 @@ class LentMessages {
     std::vector<double> weights = {}, gradients = {};
   };
 
+  void check_sharing(int stage, int other) const;
+  /// The way from the copy of that stage to the other one, and when that pass's gradient arrives.
+  Way& late_way(int stage, int replica) {
+    return late_ways_[2 * as_size(replica) + (stage == schedule_.shape.tied->first ? 0 : 1)];
+  }
+  double& late_arrival(ActionPlace giver) {
+    return late_arrivals_.try_emplace(giver, -1).first->second;
+  }
+  ActionPlace place_of(const Action& action) const;
   Way way(int from, int to, int replica, std::int64_t bytes);
   void send(const Way& way, double& arrival, double time);
   /// Calls `with` for the way and the arrival of each message that the action takes.
@@ -53,7 +66,10 @@ class LentMessages {
   const Hardware& hardware_;
   Network& network_;
   const LentWeights lent_;
+  const LateGradients late_;
   std::vector<Lent> all_;
+  std::vector<Way> late_ways_;  ///< [replica][from the first copy, from the second]
+  std::map<ActionPlace, double> late_arrivals_;
   std::vector<double*> posted_;  ///< the arrivals of posted messages, by −1 − their tag
 };
 

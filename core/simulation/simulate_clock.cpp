@@ -214,7 +214,7 @@ class Clock {
   double received(int w, const Action& action, double time) {
     const InputSource input = input_source(action);
     if (!lent_->are_sent(action)) return kNotYet;
-    if (input.stage < 0) return 0;
+    if (input.stage < 0) return is_pass(action.kind) ? 0 : lent_->received(action);
     if (!comes_next(action, input)) return kNotYet;
     post_receive(w, action, input, time);
     double* const arrival = arrival_of(action, input);
@@ -289,7 +289,7 @@ class Clock {
     Worker& self = workers_[as_size(w)];
     if (action.kind == ActionKind::Forward) return true;
     lent_->send(action, self.free);
-    self.free = std::max(self.free, lent_->received(action));
+    if (is_pass(action.kind)) self.free = std::max(self.free, lent_->received(action));
     return true;
   }
 
@@ -391,6 +391,8 @@ class Clock {
   /// others are still to come.
   bool arrive_at_reduction(int w, const Action& action) {
     Worker& self = workers_[as_size(w)];
+    if (!lent_->are_sent(action)) return false;
+    self.free = std::max(self.free, lent_->received(action));
     if (meetings_.empty()) {  // one replica has nothing to reduce
       times_.spans[as_size(w)][self.next++] = {self.free, self.free};
       return true;

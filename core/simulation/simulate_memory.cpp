@@ -221,8 +221,8 @@ class Memory {
       for (GradientSum* sum : {&updated.layers, &updated.head})
         now_.gradients -= std::exchange(*sum, GradientSum()).bytes;
     }
-    if (!is_pass(action.kind)) return;
-    const bool last = last_use_[slots_.forward(action, action.stage)] == position;
+    const bool last =
+        is_pass(action.kind) && last_use_[slots_.forward(action, action.stage)] == position;
     now_.weights -= borrowed_.all();
     borrowed_.end(action, last);
     now_.weights += borrowed_.all();

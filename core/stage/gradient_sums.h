@@ -50,6 +50,10 @@ class WeightGradients final : public GradientSums {
   /// yet), in the wide format and memory of their own. Null: no longer.
   void record(std::vector<at::Tensor>* into) { recorded_ = into; }
 
+  /// A copy of one of them as a gradient that is sent: in its leaf's format, and multiplied by the
+  /// loss scale.
+  at::Tensor sent(std::size_t parameter) const;
+
   std::optional<LossScale>& loss_scale() { return loss_scale_; }
   const std::optional<LossScale>& loss_scale() const { return loss_scale_; }
   /// The loss scale; 1 without one.

@@ -93,6 +93,10 @@ at::Tensor Stage::lent() const {
   return weights_.leaves()[lent_.value()].detach().clone();
 }
 
+at::Tensor Stage::latest_lent() const {
+  return named_parameters()[lent_.value()].second;
+}
+
 void Stage::add_lent(const at::Tensor& gradient, double scale) {
   const WeightGradients::Adding adding(gradients_, scale / gradients_.scale());
   gradients_.add(lent_.value(), gradient);

@@ -49,7 +49,9 @@ ProvedSchedule proved(const Experiment& e, const PipelineShape& shape, std::int6
   constexpr std::size_t kEach =
       sizeof(Action) + sizeof(Instruction) + sizeof(ActionWeights) + sizeof(ActionPlace);
   try {
-    if (repeats && !e.output.trace) {
+    // The end of a short schedule lacks gradients of copies that a longer one has
+    // (late_gradients.h).
+    if (repeats && !e.output.trace && !shape.tied) {
       check_minibatch_numbers(shape, minibatches);
       if (auto loop = find_loop(make, static_cast<int>(minibatches))) return *std::move(loop);
     }

@@ -44,7 +44,7 @@ struct Builder {
 
   LayerPtr output(Tie tie = Tie::None) const {
     const std::string drawn_as =
-        tie == Tie::Start ? concat("embeddings.", parts.names.tokens, ".weight") : "";
+        tie != Tie::None ? concat("embeddings.", parts.names.tokens, ".weight") : "";
     LayerPtr scores = linear(parts.width, parts.vocabulary,
                              {.init_std = kInitStd, .bias = parts.head_bias, .drawn_as = drawn_as});
     if (parts.logit_bound == 0) return scores;
@@ -142,16 +142,15 @@ DecoderModel::DecoderModel(DecoderParts parts) : parts_(std::move(parts)) {
 std::vector<LayerPtr> DecoderModel::layers() const {
   const Builder build{parts_, fixed_};
   const DecoderNames& names = parts_.names;
-  const bool same = parts_.tie == Tie::Same;
   std::vector<LayerPtr> all;
   const auto add = [&](std::string name, LayerPtr layer) {
     layer->set_name(std::move(name));
     all.push_back(std::move(layer));
   };
-  add("embeddings", same ? lend(build.embeddings(), names.tokens + ".weight") : build.embeddings());
+  add("embeddings", tied(parts_.tie, true, build.embeddings(), names.tokens + ".weight"));
   for (std::int64_t i = 0; i < parts_.layers; ++i) add(concat(names.blocks, i), build.block());
   add(names.last_norm, build.norm(true));
-  add(names.output, same ? borrow(build.output(), "weight") : build.output(parts_.tie));
+  add(names.output, tied(parts_.tie, false, build.output(parts_.tie), "weight"));
   return all;
 }
 

@@ -85,6 +85,21 @@ class Borrowing final : public OfOneParameter {
   SkipUse skips() const override { return {.takes = 1, .borrows = true}; }
 };
 
+class Copy final : public OfOneParameter, public Lender {
+ public:
+  using OfOneParameter::OfOneParameter;
+
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
+                     std::span<at::Tensor> buffers, const Pass& pass) const override {
+    return inner().forward(input, parameters, buffers, pass);
+  }
+  Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
+                      std::span<at::Tensor> buffers, const Pass& pass) const override {
+    return inner().forward_all(inputs, parameters, buffers, pass);
+  }
+  std::size_t lent_parameter() const override { return static_cast<std::size_t>(at_); }
+};
+
 }  // namespace
 
 LayerPtr lend(LayerPtr layer, const std::string& parameter) {
@@ -95,14 +110,22 @@ LayerPtr borrow(LayerPtr layer, const std::string& parameter) {
   return std::make_shared<Borrowing>(std::move(layer), parameter);
 }
 
+LayerPtr tied(Tie tie, bool first, LayerPtr layer, const std::string& parameter) {
+  if (tie == Tie::Same) return (first ? lend : borrow)(std::move(layer), parameter);
+  if (tie == Tie::Late) return std::make_shared<Copy>(std::move(layer), parameter);
+  return layer;
+}
+
 Tie read_tie(Options& options) {
   const std::string tie = options.choice(
-      "tie", {"none", "start", "same"}, "none",
+      "tie", {"none", "start", "same", "late"}, "none",
       "What the token embedding and the output share. none: nothing. start: they are equal when "
       "the training starts, and then each has its own updates. same: they are one tensor, which "
       "belongs to the first stage: it sends the weights that its forward has read to the last, "
-      "which sends their gradient back.");
-  return tie == "same" ? Tie::Same : tie == "start" ? Tie::Start : Tie::None;
+      "which sends their gradient back. late: each stage has a copy and reads its newest; each "
+      "applies its own gradient at once and the other's when the schedule has brought it.");
+  if (tie == "same") return Tie::Same;
+  return tie == "late" ? Tie::Late : tie == "start" ? Tie::Start : Tie::None;
 }
 
 }  // namespace pipewright

@@ -59,6 +59,10 @@ void check_numbers(const Schedule& schedule) {
             "its skip connections are not nested: what is put aside last has to be taken back "
             "first");
   }
+  if (const auto& tied = shape.tied;
+      tied && (!in(tied->first, tied->second) || !in(tied->second, shape.stages)))
+    refuse_shape(concat("it has copies of a parameter at stages ", tied->first, " and ",
+                        tied->second, "; expected an earlier and a later stage"));
   for (int k = 0; k < shape.stages; ++k)
     for (const int loss : schedule.learns_from[as_size(k)])
       if (loss < k || loss >= shape.stages)

@@ -113,5 +113,14 @@ TEST(LentWeights, AreHeldByTheBorrower) {
   EXPECT_EQ(most("gpipe", lending(3, 4, 2), 1), 0);
 }
 
+TEST(LentWeights, OfWhichBothHaveACopyTakeTheGradientThatComesAndTheSum) {
+  PipelineShape shape = lending(3, 1, 9);
+  shape.skips = {};
+  shape.tied = TiedCopies{.first = 0, .second = 2, .numbers = 25, .bytes = kBytes};
+  const ProvedSchedule proved = prove(schedule_of("pipedream", "{}", shape));
+  for (const int stage : {0, 2}) EXPECT_EQ(most_borrowed(proved, stage), 2 * kBytes);
+  EXPECT_EQ(most_borrowed(proved, 1), 0);
+}
+
 }  // namespace
 }  // namespace pipewright

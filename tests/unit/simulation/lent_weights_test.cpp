@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/cost/cost_table.h"
@@ -60,6 +62,30 @@ TEST(SimulatedLoan, HidesBehindThePassesOfItsOwner) {
 
 TEST(SimulatedLoan, IsRefusedWhereMessagesWaitForTheirReceives) {
   EXPECT_THROW(simulated("gpipe", 2, 1, 3, Receives::InOrder), Error);
+}
+
+/// 0F0 0–1, 1F0 1–2, 1B0 2–4, its gradient 4–7, 0F1 1–2, 0B0 4–6, and 0U0 at 7: a's next forward
+/// begins then. What comes to stage 1 is hidden by the passes in between.
+TEST(SimulatedCopies, WaitForEachOthersGradients) {
+  const auto copying = [](int minibatches, std::int64_t bytes, Receives receives) {
+    PipelineShape shape{.stages = 2, .minibatches = minibatches};
+    if (bytes > 0) shape.tied = TiedCopies{.first = 0, .second = 1, .numbers = 1, .bytes = bytes};
+    Hardware hardware = ideal_hardware(2);
+    hardware.within = {.bandwidth = 1};
+    hardware.receives = receives;
+    return simulate(prove(schedule_of("pipedream", "{}", shape)), equal_costs(2), hardware);
+  };
+  EXPECT_EQ(copying(1, 0, Receives::AnyOrder).makespan, 6);
+  for (const Receives receives : {Receives::AnyOrder, Receives::ProgramOrder}) {
+    EXPECT_EQ(copying(1, 1, receives).makespan, 6) << "beside the backward of 2 s";
+    EXPECT_EQ(copying(1, 3, receives).makespan, 7);
+    const Simulation five = copying(5, 3, receives);
+    std::map<std::pair<int, int>, std::int64_t> bytes;
+    for (const LinkReport& link : five.links) bytes[{link.from, link.to}] = link.traffic.bytes;
+    EXPECT_EQ((bytes[{1, 0}]), 5 * 3);
+    EXPECT_EQ((bytes[{0, 1}]), 3 * 3) << "none for the last two, which no update can apply";
+  }
+  EXPECT_THROW(copying(1, 3, Receives::InOrder), Error);
 }
 
 /// One copy at the borrower, and the sum of gradients at either end.

@@ -8,6 +8,8 @@
 #include "core/base/text.h"
 #include "core/drawing/render.h"
 #include "core/drawing/render_labels.h"
+#include "core/schedule/late_gradients.h"
+#include "core/schedule/lent_weights.h"
 
 namespace pipewright {
 namespace {
@@ -27,7 +29,9 @@ class Trace {
         labels_(schedule_),
         versions_(proved.versions),
         spans_(spans),
-        index_(proved.index) {}
+        index_(proved.index),
+        lent_(schedule_, index_, versions_),
+        late_(proved) {}
 
   std::string json() {
     for (std::size_t worker = 0; worker < schedule_.workers.size(); ++worker) {
@@ -36,7 +40,7 @@ class Trace {
         if (measured()) add_wait(worker, i);
         add_action(worker, i);
         if (measured()) add_parts(worker, i);
-        add_message(worker, i);
+        add_messages(worker, i);
       }
     }
     const std::string other =
@@ -152,16 +156,31 @@ class Trace {
     add_slice(worker, "send", "sends", sends, span.end);
   }
 
-  /// Adds the arrow of the message that brings the pass its input, if it comes from another worker.
-  /// The arrow starts 1 µs before the sender's end, so that viewers bind it to the sender.
-  void add_message(std::size_t worker, std::size_t position) {
+  /// Adds the arrows of the messages that bring the action its input, and of weights that stages
+  /// share and their gradients.
+  void add_messages(std::size_t worker, std::size_t position) {
     const Action& action = schedule_.workers[worker][position];
-    const ActionPlace input = index_.input_of(action);
+    const bool forward = action.kind == ActionKind::Forward;
+    add_message(worker, position, index_.input_of(action), forward ? "activation" : "gradient");
+    for (const Loan& loan : lent_.loans()) {
+      Action of_owner = action;
+      of_owner.stage = loan.from;
+      if (action.stage == loan.to && forward && lent_.take(action, loan.from))
+        add_message(worker, position, index_.forward(of_owner), "weights");
+      if (action.stage == loan.from)
+        add_message(worker, position, lent_.giver(action, loan.to), "gradient of weights");
+    }
+    for (const ActionPlace& giver :
+         late_.givers({static_cast<int>(worker), static_cast<int>(position)}))
+      add_message(worker, position, giver, "gradient of weights");
+  }
+
+  /// Adds the arrow of a message, if it comes from another worker. It starts 1 µs before the
+  /// sender's end, so that viewers bind it to the sender.
+  void add_message(std::size_t worker, std::size_t position, ActionPlace input, const char* name) {
     if (input == kNowhere || as_size(input.first) == worker) return;
     const auto from = as_size(input.first), at = as_size(input.second);
-    const Json message = {{"name", action.kind == ActionKind::Forward ? "activation" : "gradient"},
-                          {"cat", "message"},
-                          {"id", messages_++}};
+    const Json message = {{"name", name}, {"cat", "message"}, {"id", messages_++}};
     Json sent = message, received = message;
     sent["ph"] = "s";
     set_place(sent, from, begin_of(from, at) + length_of(from, at) - kArrowStartsBefore);
@@ -186,6 +205,8 @@ class Trace {
   const Versions& versions_;
   const std::vector<std::vector<Span>>& spans_;
   const PassIndex& index_;
+  const LentWeights lent_;
+  const LateGradients late_;
   std::vector<std::string> events_;
   int messages_ = 0;
 };

@@ -8,6 +8,8 @@
 
 #include "core/base/as_size.h"
 #include "core/base/median.h"
+#include "core/schedule/late_gradients.h"
+#include "core/schedule/lent_weights.h"
 
 namespace pipewright {
 namespace {
@@ -36,6 +38,7 @@ class IdleTimes {
         index_(proved.index),
         medians_(median_seconds(schedule_, spans)) {
     find_meetings();
+    find_gradients(proved);
   }
 
   std::vector<Idle> all() {
@@ -89,6 +92,18 @@ class IdleTimes {
     });
   }
 
+  /// A gradient of shared weights is waited for behind the pass that adds it, or before the update.
+  void find_gradients(const ProvedSchedule& proved) {
+    const LentWeights lent(schedule_, index_, proved.versions);
+    const LateGradients late(proved);
+    for_each_action(schedule_, [&](ActionPlace place, const Action& action) {
+      for (const Loan& loan : lent.loans())
+        if (const ActionPlace giver = lent.giver(action, loan.to); giver != kNowhere)
+          gradients_[{place.first, place.second + 1}] = giver;
+      for (const ActionPlace& giver : late.givers(place)) gradients_[place] = giver;
+    });
+  }
+
   const Span& span(ActionPlace place) const {
     return spans_[as_size(place.first)][as_size(place.second)];
   }
@@ -97,7 +112,10 @@ class IdleTimes {
   std::vector<Wait> waits(std::size_t w, std::size_t i, double free) const {
     std::vector<Wait> all;
     const Span& own = spans_[w][i];
-    const ActionPlace input = index_.input_of(action(w, i));
+    ActionPlace input = index_.input_of(action(w, i));
+    if (const auto given = gradients_.find({static_cast<int>(w), static_cast<int>(i)});
+        input == kNowhere && given != gradients_.end())
+      input = given->second;
     if (input != kNowhere && as_size(input.first) != w && own.begin > free)
       all.push_back({{free, own.begin}, input});
     if (const auto meeting = meetings_.find({w, i}); meeting != meetings_.end())
@@ -170,6 +188,7 @@ class IdleTimes {
   const Spans& spans_;
   const PassIndex& index_;
   const std::vector<StageMedians> medians_;
+  std::map<ActionPlace, ActionPlace> gradients_;  ///< of shared weights that are waited for
   /// Of a reduction, the last replica's.
   std::map<std::pair<std::size_t, std::size_t>, ActionPlace> meetings_;
 };

@@ -4,7 +4,9 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <string>
 
+#include "core/base/text.h"
 #include "core/drawing/render.h"
 #include "tests/unit/drawing/drawn_schedules.h"
 
@@ -46,6 +48,32 @@ TEST(RenderTrace, ArrowsGoFromTheSenderToTheReceiver) {
     EXPECT_LT(begin.at("ts").get<int>(), event.at("ts").get<int>());
   }
   EXPECT_EQ(arrows, 2 * 2 * 2);  // edges × directions × mini-batches
+}
+
+/// The arrows of shared weights, as "name: worker → worker".
+std::map<std::string, int> arrows_of_weights(const PipelineShape& shape) {
+  const Json trace = Json::parse(render_trace(prove(pipeline_schedule(shape, {}))));
+  std::map<int, int> from;
+  std::map<std::string, int> arrows;
+  for (const Json& event : trace.at("traceEvents")) {
+    if (event.at("ph") == "s") from[event.at("id")] = event.at("tid");
+    const std::string name = event.at("name");
+    if (event.at("ph") == "f" && name.find("weights") != std::string::npos)
+      ++arrows[concat(name, ": ", from.at(event.at("id")), " → ", event.at("tid").get<int>())];
+  }
+  return arrows;
+}
+
+TEST(RenderTrace, ShowsWhatCrossesForSharedWeights) {
+  PipelineShape shape{.stages = 3, .microbatches = 3, .minibatches = 4};
+  shape.skips = {{.from = 0, .to = 2, .lent_bytes = 8}};
+  EXPECT_EQ(arrows_of_weights(shape),
+            (std::map<std::string, int>{{"weights: 0 → 2", 4}, {"gradient of weights: 2 → 0", 4}}));
+  shape.skips = {};
+  shape.tied = {.first = 0, .second = 2, .numbers = 2, .bytes = 8};
+  EXPECT_EQ(arrows_of_weights(shape),
+            (std::map<std::string, int>{{"gradient of weights: 0 → 2", 3},
+                                        {"gradient of weights: 2 → 0", 4}}));
 }
 
 TEST(RenderTrace, StagesOfOneWorkerSendNoMessages) {

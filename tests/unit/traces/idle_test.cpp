@@ -116,6 +116,25 @@ TEST(Idle, BetweenTwoActionsOfOneWorkerIsItsOwn) {
 
 /// Two replicas of one stage: worker 0 reaches the reduction at 3, worker 1 at 7; the median of
 /// backwards, which take 2 and 6 s, is 4.
+/// Stage 1 has sent the gradient at 4; it is there at 8, and stage 0 adds it before its update.
+TEST(Idle, BehindAPassThatAddsAGradientOfSharedWeightsIsTheLinks) {
+  PipelineShape shape{.stages = 2};
+  shape.skips = {{.from = 0, .to = 1, .lent_bytes = 8}};
+  const Spans spans{{{0, 1}, {4, 5}, {8, 9}}, {{1, 2}, {2, 4}, {4, 5}}};
+  for (const bool copies : {false, true}) {
+    if (copies) {
+      shape.skips = {};
+      shape.tied = TiedCopies{.first = 0, .second = 1, .numbers = 2, .bytes = 8};
+    }
+    const auto idle = idle_times(prove(pipeline_schedule(shape, {})), spans);
+    ASSERT_GE(idle.size(), 2u);
+    EXPECT_EQ(idle[1].worker, 0);
+    EXPECT_EQ(idle[1].begin, 5);
+    EXPECT_EQ(idle[1].end, 8);
+    EXPECT_EQ(part(idle[1], Blame::Link), 3);
+  }
+}
+
 TEST(Idle, BeforeAReductionLastsUntilTheLastReplicaReachesIt) {
   const Schedule schedule = pipeline_schedule({.replicas = 2, .minibatches = 1}, {});
   const Spans spans{{{0, 1}, {1, 3}, {3, 9}, {9, 10}}, {{0, 1}, {1, 7}, {7, 9}, {9, 10}}};

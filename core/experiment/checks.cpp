@@ -16,7 +16,6 @@
 #include "core/nn/memory_format.h"
 #include "core/optim/optimizer_groups.h"
 #include "core/schedule/execution_order.h"
-#include "core/schedule/predictions.h"
 #include "core/schedule/prove.h"
 #include "core/schedule/schedule_size.h"
 #include "core/schedule/slices.h"

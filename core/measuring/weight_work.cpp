@@ -9,7 +9,7 @@
 #include "core/nn/meta/operation_count.h"
 #include "core/optim/optimizer.h"
 #include "core/runtime/devices/device_stream.h"
-#include "core/schedule/predictions.h"
+#include "core/schedule/versions.h"
 #include "core/stage/weight_store.h"
 #include "core/tensors/torch.h"
 

@@ -282,6 +282,18 @@ Versions resolve_versions(const Schedule& schedule, const PassIndex& index) {
   return versions;
 }
 
+Predictions predictions_of(const Schedule& schedule) {
+  Predictions predictions;
+  for_each_action(schedule, [&](ActionPlace, const Action& action) {
+    if (action.weights.ahead == 0) return;
+    const auto& rule = schedule.rules[as_size(action.weights.rule)];
+    predictions.any |= rule.kind != PredictionRule::Kind::Drift;
+    predictions.by_drift |= rule.kind == PredictionRule::Kind::Drift;
+    predictions.by_lookahead |= rule.kind == PredictionRule::Kind::Lookahead;
+  });
+  return predictions;
+}
+
 Schedule with_rates_by_staleness(Schedule schedule, const std::function<double(int)>& factor) {
   const Versions versions = resolve_versions(schedule, PassIndex(schedule));
   for (std::size_t w = 0; w < schedule.workers.size(); ++w)

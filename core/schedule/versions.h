@@ -77,6 +77,14 @@ class MissingWeights : public Error {
 /// that would have to compare its weights with several.
 Versions resolve_versions(const Schedule& schedule, const PassIndex& index);
 
+/// The kinds of predicted weights that a schedule asks for.
+struct Predictions {
+  bool any = false;           ///< some weights are predicted from the optimizer's state
+  bool by_lookahead = false;  ///< some by Kind::Lookahead: the last gradient must be kept
+  bool by_drift = false;      ///< some by Kind::Drift: the weights' drift must be kept
+};
+Predictions predictions_of(const Schedule& schedule);
+
 /// Multiplies the learning rate of every update by factor(ActionWeights::staleness).
 Schedule with_rates_by_staleness(Schedule schedule, const std::function<double(int)>& factor);
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/schedule/predictions.h"
+#include "core/schedule/versions.h"
 #include "core/stage/stage.h"
 
 namespace pipewright {

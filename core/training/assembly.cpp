@@ -11,7 +11,7 @@
 #include "core/measuring/boundaries.h"
 #include "core/measuring/made_up_batch.h"
 #include "core/nn/skips.h"
-#include "core/schedule/predictions.h"
+#include "core/schedule/versions.h"
 #include "core/system/foreign_error.h"
 #include "core/tensors/torch.h"
 

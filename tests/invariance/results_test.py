@@ -155,6 +155,7 @@ class Records(OneSweep):
                 self.assertRegex(doctor, rf"(?im)^{key} +ok +{re.escape(about[key])}\b", key)
             self.assertIn(about["instruction_set"], ("DEFAULT", "AVX2", "AVX512"))
             self.assertEqual((about["plugins"], about["contents"], about["remarks"]), ([], {}, []))
+            self.assertEqual(about["numerics"], {"matmul": "ieee", "convolution": "ieee"})
             started, finished = (datetime.datetime.fromisoformat(about[key]) for key in ("started", "finished"))
             self.assertAlmostEqual((finished - started).total_seconds(), about["wall_seconds"], delta=1)  # whole seconds
             trained = math.fsum(float(row["seconds"]) for row in rows_of(run, "epochs.csv"))

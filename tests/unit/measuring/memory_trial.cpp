@@ -7,7 +7,7 @@
 #include "core/runtime/devices/intra_op_threads.h"
 #include "core/runtime/devices/memory_count.h"
 #include "core/runtime/program.h"
-#include "core/schedule/predictions.h"
+#include "core/schedule/versions.h"
 #include "core/stage/stage.h"
 #include "core/tensors/torch.h"
 

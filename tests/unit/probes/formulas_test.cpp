@@ -16,7 +16,7 @@
 #include "core/experiment/dynamics.h"
 #include "core/experiment/reading.h"
 #include "core/probes/probes.h"
-#include "core/schedule/predictions.h"
+#include "core/schedule/versions.h"
 #include "core/stability/stability_report.h"
 #include "core/tensors/torch.h"
 #include "tests/unit/runtime/laboratory.h"

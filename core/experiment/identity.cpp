@@ -80,7 +80,8 @@ struct IdleOption {
   const char* section;  ///< its dotted path; "": the document
   const char* option;
   Value value;
-  bool in_profiles = false;  ///< whether the first candidate's profiles were of this value, too
+  bool in_profiles =
+      false;  ///< the digests of profiles have had this option since the first candidate
 };
 
 const std::vector<IdleOption>& idle_options() {

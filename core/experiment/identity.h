@@ -25,8 +25,8 @@ std::string identity_changes(const Value& before, const Value& now,
 /// does not have the option.
 Value without_idle_output(Value resolved);
 
-/// The document without options that change nothing as they are: what a profile of layers is of, as
-/// the first candidate named it.
+/// The document without options that change nothing as they are, but with those that digests of
+/// profiles have had since the first candidate.
 Value without_idle_options(Value resolved);
 
 /// Digest of an experiment without its name; it is `digest` in run.json.

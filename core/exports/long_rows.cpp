@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// A format of `export`, which is promised to users: it may not be taken away.
 #include "core/exports/long_rows.h"
 
 #include <unistd.h>

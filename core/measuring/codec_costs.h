@@ -25,7 +25,8 @@ struct EdgeMessage {
   std::vector<FrameHeader> headers;  ///< one per encoded tensor
 };
 
-/// The messages of all edges. They depend on the cut, not on the hardware. Allocates no tensors.
+/// The messages of all edges; empty where no codec encodes any and the model reads no integers.
+/// They depend on the cut, not on the hardware. Allocates no tensors.
 std::vector<EdgeMessage> edge_messages(const Experiment& experiment);
 
 /// Sets the bytes of a gradient's message where integers cross forwards beside the values, and the

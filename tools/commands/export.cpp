@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `pipewright export`: takes what runs have measured to other programs.
-// The command and its formats, long-csv, jsonl and tensorboard, are promised to users and are not
-// pruned.
 #include <algorithm>
 #include <optional>
 #include <set>

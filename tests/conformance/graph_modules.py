@@ -472,11 +472,15 @@ def counts_by_itself():
     return Refused(counting)
 
 
+def line_of(text):
+    return 1 + next(i for i, line in enumerate(open(__file__, encoding="utf-8")) if line.strip() == text)
+
+
 REFUSED = {
     "decided_by_data": "data-dependent",
     "of_two_outputs": "returns 2 values in training; expected one tensor, or one that is called logits (--output",
     "of_two_inputs": "forward takes x, mask; expected --input NAME=SIZES for each, also for mask, or a wrapper",
-    "draws_by_itself": "of module '' (graph_modules.py:136) draws random numbers",
+    "draws_by_itself": f"of module '' (graph_modules.py:{line_of('return self.then(self, self.fc(x))')}) draws random numbers",
     "of_fixed_batch": "batch",
     "counts_by_itself": "writes into 'count'",
     "nothing": "has no function 'nothing'",

@@ -1,8 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that earlier versions left are read, and mean what they meant. `formats/VERSION` has what that version's program
-wrote on its own; a later version is added beside it and none is changed."""
+wrote on its own, and in promised.txt its commands, their options, and every key and value of an experiment file that its
+schema knew; a later version is added beside it and none is changed.
 
+    formats_test.py --promised    prints the promised.txt of $PIPEWRIGHT_BINARY
+"""
+
+import json
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import harness
@@ -14,7 +22,55 @@ FORMATS = Path(__file__).parent / "formats"
 ROUNDING = 1e-11
 
 
+# What went on purpose after it had been promised, as CHANGELOG says.
+TAKEN_AWAY = {"simulate --markdown", "stability --markdown", "sweep --keep-going"}
+
+
+def said_by(*arguments):
+    return subprocess.run((harness.BINARY, *arguments), check=True, capture_output=True, text=True).stdout
+
+
+def commands_and_options():
+    for command in re.findall(r"^  (\w+)  ", said_by("--help"), re.MULTILINE):
+        yield command
+        for option in re.findall(r"^  (?:-\w \[ )?(--[\w-]+)", said_by(command, "--help"), re.MULTILINE):
+            yield f"{command} {option}"
+
+
+def keys_and_values(schema, root, path="", inside=()):
+    """`train.epochs` for each key below a schema, and `optimizer.name=sgd` for each value it names."""
+    if "$ref" in schema and schema["$ref"] not in inside:
+        inside = (*inside, schema["$ref"])
+        named = root
+        for part in schema["$ref"].removeprefix("#/").split("/"):
+            named = named[part]
+        yield from keys_and_values(named, root, path, inside)
+    for value in (*schema.get("enum", ()), *([schema["const"]] if "const" in schema else [])):
+        yield f"{path}={value}"
+    for name, below in schema.get("properties", {}).items():
+        yield f"{path}.{name}".lstrip(".")
+        if isinstance(below, dict):
+            yield from keys_and_values(below, root, f"{path}.{name}".lstrip("."), inside)
+    same = [schema.get(key) for key in ("if", "then", "else")]
+    same += [each for key in ("allOf", "anyOf", "oneOf") for each in schema.get(key, ())]
+    for below, beyond in [(each, path) for each in same] + [(schema.get("items"), f"{path}[]"), (schema.get("additionalProperties"), f"{path}.*")]:
+        if isinstance(below, dict):
+            yield from keys_and_values(below, root, beyond, inside)
+
+
+def promised():
+    schema = json.loads(said_by("schema"))
+    return {*commands_and_options(), *keys_and_values(schema, schema)}
+
+
 class Formats(EndToEnd):
+    def test_no_command_option_key_or_value_is_forgotten(self):
+        known = promised()
+        for kept in self.versions():
+            had = set((kept / "promised.txt").read_text().splitlines())
+            self.assertGreater(len(had), 1000)
+            self.assertEqual(sorted(had - known - TAKEN_AWAY), [])
+
     def versions(self):
         for kept in sorted(FORMATS.iterdir()):
             shutil.copytree(kept, self.folder, dirs_exist_ok=True)
@@ -56,4 +112,7 @@ class Formats(EndToEnd):
 
 
 if __name__ == "__main__":
+    if "--promised" in sys.argv:
+        print("\n".join(sorted(promised())))
+        sys.exit()
     harness.main()

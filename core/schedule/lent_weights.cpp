@@ -8,6 +8,11 @@
 
 namespace pipewright {
 
+bool shares_weights(const PipelineShape& shape) {
+  return shape.tied ||
+         std::ranges::any_of(shape.skips, [](const Skip& each) { return each.lent_bytes > 0; });
+}
+
 LentWeights::LentWeights(const Schedule& schedule, const PassIndex& index, const Versions& versions)
     : slots_(index.slots()) {
   for (const Skip& skip : schedule.shape.skips) {
@@ -141,8 +146,7 @@ std::int64_t most_borrowed(const ProvedSchedule& proved, int stage) {
   std::int64_t most = 0;
   if (const auto& tied = schedule.shape.tied; tied && schedule.shape.training)
     return stage == tied->first || stage == tied->second ? 2 * tied->bytes : 0;
-  if (std::ranges::none_of(schedule.shape.skips, [](const Skip& s) { return s.lent_bytes > 0; }))
-    return most;
+  if (!shares_weights(schedule.shape)) return most;
   const auto& actions = schedule.workers[as_size(schedule.shape.worker_of(stage, 0))];
   const auto of_stage = [&](const Action& action) {
     return action.stage == stage && action.replica == 0 && is_pass(action.kind);

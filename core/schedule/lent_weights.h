@@ -22,6 +22,9 @@ namespace pipewright {
 
 struct ProvedSchedule;
 
+/// Whether stages lend weights, or have copies of a parameter: if not, none of this is needed.
+bool shares_weights(const PipelineShape& shape);
+
 /// All the weights that stage `from` lends to stage `to`.
 struct Loan {
   int from = 0, to = 0;

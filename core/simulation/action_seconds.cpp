@@ -79,6 +79,7 @@ double ActionSeconds::of_versions(int worker, std::size_t position) const {
   if (actions[position].kind == ActionKind::Update)
     return (weights[position].in_place ? 0 : cost.new_version) +
            (update_predicts(worker, position) ? *cost.fused_prediction : 0);
+  if (cost.prediction == 0) return 0;
   const bool fused = position > 0 && update_predicts(worker, position - 1);
   return weights[position].makes && !fused ? cost.prediction : 0;
 }

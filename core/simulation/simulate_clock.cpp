@@ -89,7 +89,7 @@ class Clock {
     result_.workers.resize(schedule_.workers.size());
     result_.minibatch_ends.assign(as_size(shape_.minibatches), 0);
     lay_edges();
-    lent_.emplace(proved, hardware, network_);
+    if (shares_weights(shape_)) lent_.emplace(proved, hardware, network_);
   }
 
   ClockTimes run() {
@@ -196,7 +196,7 @@ class Clock {
     result_.workers[as_size(w)].host.waiting += begin - ready;
     take_input(action, begin);
     if (pair) take_input(actions[self.next + 1], begin);
-    if (action.kind == ActionKind::Forward) lent_->send(action, begin);
+    if (lent_ && action.kind == ActionKind::Forward) lent_->send(action, begin);
     const double seconds = pair ? seconds_.of_pair(w, self.next) : seconds_.of_action(w, self.next);
     self.performed = pair;
     self.free = begin + seconds;
@@ -213,14 +213,14 @@ class Clock {
   /// none, kNotYet if that is not known.
   double received(int w, const Action& action, double time) {
     const InputSource input = input_source(action);
-    if (!lent_->are_sent(action)) return kNotYet;
-    if (input.stage < 0) return is_pass(action.kind) ? 0 : lent_->received(action);
+    if (lent_ && !lent_->are_sent(action)) return kNotYet;
+    if (input.stage < 0) return lent_ && !is_pass(action.kind) ? lent_->received(action) : 0;
     if (!comes_next(action, input)) return kNotYet;
     post_receive(w, action, input, time);
     double* const arrival = arrival_of(action, input);
     if (arrival == nullptr || *arrival < 0) return kNotYet;
     end_receive(w, action, input);
-    const double lent = action.kind == ActionKind::Forward ? lent_->received(action) : 0;
+    const double lent = lent_ && action.kind == ActionKind::Forward ? lent_->received(action) : 0;
     const Edge& way = edge(input.stage, action.replica, input.gradient);
     if (hardware_.receives == Receives::ProgramOrder && way.link >= 0)
       *arrival = network_.carry(way.link, *arrival, way.bytes).arrived;
@@ -287,7 +287,7 @@ class Clock {
     const Action& action = current(w);
     if (!send_output(w)) return false;
     Worker& self = workers_[as_size(w)];
-    if (action.kind == ActionKind::Forward) return true;
+    if (!lent_ || action.kind == ActionKind::Forward) return true;
     lent_->send(action, self.free);
     if (is_pass(action.kind)) self.free = std::max(self.free, lent_->received(action));
     return true;
@@ -391,8 +391,10 @@ class Clock {
   /// others are still to come.
   bool arrive_at_reduction(int w, const Action& action) {
     Worker& self = workers_[as_size(w)];
-    if (!lent_->are_sent(action)) return false;
-    self.free = std::max(self.free, lent_->received(action));
+    if (lent_) {
+      if (!lent_->are_sent(action)) return false;
+      self.free = std::max(self.free, lent_->received(action));
+    }
     if (meetings_.empty()) {  // one replica has nothing to reduce
       times_.spans[as_size(w)][self.next++] = {self.free, self.free};
       return true;
@@ -522,8 +524,9 @@ class Clock {
   std::vector<Worker> workers_;
   std::vector<Edge> edges_;  ///< [replica][stage][forwards, backwards]
   std::vector<double> takes_;
-  std::vector<Meeting> meetings_;     ///< per stage
-  std::optional<LentMessages> lent_;  ///< laid behind the edges, whose links come first
+  std::vector<Meeting> meetings_;  ///< per stage
+  /// If stages share weights; laid behind the edges, whose links come first.
+  std::optional<LentMessages> lent_;
   std::vector<int> awake_;
   /// [link] → tags of messages sent and not taken, where they must be taken in order.
   std::vector<std::deque<std::int64_t>> sent_;

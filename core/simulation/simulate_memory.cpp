@@ -40,7 +40,8 @@ class Memory {
         last_use_(last_use),
         recomputed_(recomputed),
         report_(report),
-        borrowed_(proved) {}
+        borrowed_(proved),
+        shares_(shares_weights(proved.schedule.shape)) {}
 
   void walk(const std::vector<Action>& actions, const std::vector<Span>& spans,
             const std::vector<ActionWeights>& weights) {
@@ -154,9 +155,7 @@ class Memory {
 
   void begin(const Action& action, const ActionWeights& weights) {
     const StageCost& stage = cost(action);
-    now_.weights -= borrowed_.all();
-    borrowed_.begin(action);
-    now_.weights += borrowed_.all();
+    change_borrowed([&] { borrowed_.begin(action); });
     if (weights.makes) now_.weights += stage.version_bytes();
     if (action.kind == ActionKind::Update && !weights.in_place)
       now_.weights += stage.version_bytes();
@@ -223,12 +222,18 @@ class Memory {
     }
     const bool last =
         is_pass(action.kind) && last_use_[slots_.forward(action, action.stage)] == position;
-    now_.weights -= borrowed_.all();
-    borrowed_.end(action, last);
-    now_.weights += borrowed_.all();
+    change_borrowed([&] { borrowed_.end(action, last); });
     if (!last) return;
     now_.activations -= stage.activation_bytes + kept_by_head(action);
     now_.boundaries -= stage.input_bytes;
+  }
+
+  template <class Step>
+  void change_borrowed(const Step& step) {
+    if (!shares_) return;
+    now_.weights -= borrowed_.all();
+    step();
+    now_.weights += borrowed_.all();
   }
 
   void sample(double time) {
@@ -253,6 +258,7 @@ class Memory {
   std::vector<bool>& recomputed_;        ///< [forward] → whether it is run again
   WorkerReport& report_;
   BorrowedBytes borrowed_;
+  const bool shares_;
   std::vector<HeldStage> held_;  ///< [replica][stage]
   std::vector<Change> changes_;  ///< by time
   std::size_t changed_ = 0;      ///< those that have happened

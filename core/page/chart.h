@@ -37,6 +37,7 @@ struct Chart {
   bool log_x = false, log_y = false;
   bool from_zero = false;            ///< the y-axis begins at 0, as for counts
   bool bars = false;                 ///< intervals are bars, not bands
+  bool named = false;                ///< each point's name stands beside it
   std::vector<std::string> x_names;  ///< names of the values 0, 1, … on the x-axis; none: numbers
   std::string note;                  ///< what bands or bars are, and what else must be said
   std::vector<ChartLine> lines;

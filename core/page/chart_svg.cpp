@@ -38,9 +38,9 @@ class ChartSvg {
   double top_of(double y) const { return kStillBottom - y_.share(y) * (kStillBottom - kStillTop); }
 
   void text(double x, double y, const char* anchor, std::string_view words,
-            std::string_view more = {}) {
+            std::string_view more = {}, std::size_t most = 40) {
     out_ += concat("<text x=\"", pixel_text(x), "\" y=\"", pixel_text(y), "\" text-anchor=\"",
-                   anchor, "\"", more, ">", html_text(words, 40), "</text>\n");
+                   anchor, "\"", more, ">", html_text(words, most), "</text>\n");
   }
 
   /// Draws a part of each line, in a group of its own.
@@ -68,7 +68,7 @@ class ChartSvg {
     }
     out_ += concat("<path class=\"axis\" d=\"M", kStillLeft, " ", kStillBottom, "H", kStillRight,
                    "\"/>\n");
-    text((kStillLeft + kStillRight) / 2, kStillBottom + 44, "middle", chart_.x_label);
+    text((kStillLeft + kStillRight) / 2, kStillBottom + 44, "middle", chart_.x_label, {}, 100);
     const std::string middle = pixel_text((kStillTop + kStillBottom) / 2);
     text(14, (kStillTop + kStillBottom) / 2, "middle", chart_.y_label,
          concat(" transform=\"rotate(-90 14 ", middle, ")\""));
@@ -124,10 +124,16 @@ class ChartSvg {
       const ChartPoint& p = line.points[i];
       if (i % every != 0 && i + 1 != line.points.size()) continue;  // the last is the result
       out_ += marker(line, left_of(p.x), top_of(p.y), point_text(line, p)) + "\n";
+      if (chart_.named) draw_name(p);
     }
     for (const double x : line.crosses)
       text(left_of(x), kStillBottom - 4, "middle", "×",
            concat(" class=\"cross c", line.look % kLineColors, "\""));
+  }
+
+  void draw_name(const ChartPoint& p) {
+    const bool right = x_.share(p.x) < 0.7;
+    text(left_of(p.x) + (right ? 8 : -8), top_of(p.y) - 6, right ? "start" : "end", p.name);
   }
 
   /// "gpipe: 93.06 ± 0.4 (3 runs), epoch 2"

@@ -8,6 +8,17 @@
 #include "core/tables/run_keys.h"
 
 namespace pipewright {
+namespace {
+
+constexpr std::size_t kMostNames = 12;  // of points; more would cover each other
+constexpr double kManyTimes = 10;       // as long: a logarithmic axis shows both ends
+
+bool spans_many_times(const std::vector<ReportFront::Row>& rows) {
+  const auto [low, high] = std::ranges::minmax(rows, {}, &ReportFront::Row::time);
+  return low.time > 0 && high.time >= kManyTimes * low.time;
+}
+
+}  // namespace
 
 PageSection front_section(const Report& report) {
   PageSection section{.id = "front", .title = concat(report.metric, " against time")};
@@ -35,6 +46,8 @@ PageSection front_section(const Report& report) {
   }
   Chart chart{.title = {}, .x_label = concat(front.time, ", ", front.unit), .y_label = metric};
   chart.bars = true;
+  chart.named = front.rows.size() <= kMostNames;
+  chart.log_x = spans_many_times(front.rows);
   for (ChartLine* const line : {&best, &rest})
     if (!line->points.empty()) chart.lines.push_back(std::move(*line));
   section.body = chart_figure(chart) + std::move(table).html();

@@ -174,10 +174,8 @@ Axis axis_of(const PlotSpec& spec, const std::vector<RunRecord>& runs, Problems&
     return axis;
   }
   Axis axis{.label = spec.x.name, .log = spec.log_x, .names = {}};
-  const bool epochs = spec.x.name == "epoch";
-  if (!spec.hardware.empty() && epochs)
-    axis.label = concat("modelled hours on ", spec.hardware.stem().string());
-  if (spec.log_x && !epochs)
+  if (spec.in_hours()) axis.label = concat("modelled hours on ", spec.hardware.stem().string());
+  if (spec.log_x && spec.x.name != "epoch" && !spec.over_evaluations())
     problems.add(spec.x.place, concat("plot.x: ", spec.x.name,
                                       " counts from 0, which has no place on a logarithmic axis; "
                                       "leave x out of plot.log"));
@@ -207,12 +205,12 @@ void check_log_y(const Picture& picture, const PlotSpec& spec, Problems& problem
 /// The lines of a picture as curves.
 void add_curves(Picture& picture, const Lines& group, const PlotSpec& spec,
                 const std::optional<PublishedNumbers>& numbers) {
-  const bool in_hours = !picture.hours_on.empty();
   for (const Line& line : group.lines) {
-    const double hours = in_hours ? hours_of_epoch(line) : 1;
+    const double hours = spec.in_hours() && !spec.over_evaluations() ? hours_of_epoch(line) : 1;
     for (const Collected& each : collected(line, spec, picture.x, picture.percent ? 100 : 1)) {
       Curve curve = curve_of(each, spec.interval, hours);
-      if (numbers && !in_hours) curve.published = published_points(line, *spec.published, *numbers);
+      if (numbers && !spec.in_hours())
+        curve.published = published_points(line, *spec.published, *numbers);
       curve.keyed = picture.x.keyed;
       curve.series = curve.name;
       if (is_time_to(spec.metric.name)) curve.lost = "did not reach the loss";
@@ -370,7 +368,7 @@ std::vector<Picture> make_pictures(const PlotSpec& given, const std::vector<RunR
     Picture picture{.title = group.title,
                     .metric = spec.metric.name,
                     .percent = is_share(spec.metric.name),
-                    .hours_on = spec.x.name == "epoch" ? spec.hardware.stem().string() : "",
+                    .hours_on = spec.in_hours() ? spec.hardware.stem().string() : "",
                     .curves = {},
                     .x = axis,
                     .log_y = spec.log_y,

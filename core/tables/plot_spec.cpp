@@ -168,7 +168,7 @@ PlotSpec read_plot(Options& options) {
   spec.hardware = options.path("hardware", "",
                                "A description of hardware: every run is simulated on it, and "
                                "curves are drawn against the hours it would take there instead of "
-                               "epochs.");
+                               "epochs or, of evaluations, mini-batches and tokens.");
   spec.published = read_part(options, "published", "Curves of others, drawn dashed beside ours.",
                              read_plot_published);
   spec.over = read_part(options, "over",
@@ -186,6 +186,10 @@ bool PlotSpec::over_key() const {
 
 bool PlotSpec::over_evaluations() const {
   return x.name == kTokens || (x.name == "minibatch" && !is_probe_metric(metric.name));
+}
+
+bool PlotSpec::in_hours() const {
+  return !hardware.empty() && (x.name == "epoch" || over_evaluations());
 }
 
 bool PlotSpec::line_per_stage() const {

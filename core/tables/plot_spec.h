@@ -50,7 +50,7 @@ struct PlotSpec {
   bool labelled = false;   ///< the sweep gives its runs labels of their own
   bool x_is_free = false;  ///< the section gives no x
   bool log_x = false, log_y = false, log_color = false;
-  std::filesystem::path hardware;  ///< x-axis: modelled hours on it; empty: epochs
+  std::filesystem::path hardware;  ///< x-axis: modelled hours on it; empty: none
   std::optional<PlotPublished> published;
   std::optional<PlotOver> over;
 
@@ -58,6 +58,8 @@ struct PlotSpec {
   bool over_key() const;
   /// Whether it draws a column of evaluations.csv over mini-batches or tokens.
   bool over_evaluations() const;
+  /// Whether the x-axis has modelled hours.
+  bool in_hours() const;
   /// Whether each stage of a run has a line of its own.
   bool line_per_stage() const;
 };

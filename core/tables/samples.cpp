@@ -73,6 +73,19 @@ std::vector<Sample> samples_of_log(const RunRecord& run, const PlotSpec& spec, c
   return samples;
 }
 
+/// What train.evaluate has found, over mini-batches, tokens or modelled hours.
+std::vector<Sample> samples_of_evaluations(const RunRecord& run, const PlotSpec& spec) {
+  const std::optional<double> pace = modelled_pace(run);  // samples per second
+  if (spec.in_hours() && !pace) return {};
+  const char* const column = spec.in_hours()              ? "samples"
+                             : spec.x.name == "minibatch" ? "minibatches"
+                                                          : "tokens";
+  std::vector<Sample> samples;
+  for (const EvaluationPoint& point : evaluations_of(run, column, spec.metric.name))
+    samples.push_back({spec.in_hours() ? point.at / *pace / 3600 : point.at, point.value, {}});
+  return samples;
+}
+
 }  // namespace
 
 double Axis::position(const std::string& text) const {
@@ -102,13 +115,7 @@ Axis key_axis(const TableKey& key, const char* what, bool log, const std::vector
 std::vector<Sample> samples_of(const RunRecord& run, const PlotSpec& spec, const Axis& axis) {
   const std::string& x = spec.x.name;
   if (spec.over_key() && !run.done() && !is_modelled(spec.metric.name)) return {};
-  if (spec.over_evaluations()) {
-    std::vector<Sample> samples;
-    for (const EvaluationPoint& point :
-         evaluations_of(run, x == "minibatch" ? "minibatches" : x, spec.metric.name))
-      samples.push_back({point.at, point.value, {}});
-    return samples;
-  }
+  if (spec.over_evaluations()) return samples_of_evaluations(run, spec);
   if (spec.line_per_stage() || x == "minibatch" || x == "stage")
     return samples_of_log(run, spec, axis);
   if (!spec.over_key()) return samples_of_epochs(run, spec.metric.name);

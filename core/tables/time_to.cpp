@@ -20,15 +20,20 @@ void add_times(RunRecord& run, double loss) {
   };
   add(kTimesTo[0], "minibatches", 1);
   add(kTimesTo[1], "tokens", 1);
-  const auto pace = std::ranges::find(run.modelled, "modelled_samples_per_second",
-                                      &std::pair<std::string, double>::first);
-  if (pace != run.modelled.end()) add(kTimesTo[2], "samples", 1 / pace->second);
+  if (const auto pace = modelled_pace(run)) add(kTimesTo[2], "samples", 1 / *pace);
 }
 
 }  // namespace
 
 bool is_time_to(const std::string& metric) {
   return std::ranges::count(kTimesTo, metric) > 0;
+}
+
+std::optional<double> modelled_pace(const RunRecord& run) {
+  const auto pace = std::ranges::find(run.modelled, "modelled_samples_per_second",
+                                      &std::pair<std::string, double>::first);
+  if (pace == run.modelled.end()) return std::nullopt;
+  return pace->second;
 }
 
 std::vector<EvaluationPoint> evaluations_of(const RunRecord& run, const std::string& at,

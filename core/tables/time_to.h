@@ -30,6 +30,9 @@ struct EvaluationPoint {
 std::vector<EvaluationPoint> evaluations_of(const RunRecord& run, const std::string& at,
                                             const std::string& value);
 
+/// Samples per second as modelled; none if the run has not been simulated.
+std::optional<double> modelled_pace(const RunRecord& run);
+
 /// Where the loss is reached, as said above; infinite: nowhere. None without points.
 std::optional<double> reached_at(const std::vector<EvaluationPoint>& points, double loss);
 

@@ -114,6 +114,17 @@ TEST(Charts, TheLastPointOfALineOfAnyLengthSaysItsNumbers) {
   }
 }
 
+TEST(Charts, NamePointsOfAFrontBesideThem) {
+  Chart chart{.title = {}, .x_label = "hours of training on a machine with a long name, h"};
+  chart.named = true;
+  chart.lines.push_back(
+      {.points = {{.x = 1, .y = 1, .name = "a<b"}, {.x = 9, .y = 2, .name = "c"}}});
+  const std::string svg = chart_svg(chart);
+  EXPECT_NE(svg.find("text-anchor=\"start\">a&lt;b</text>"), std::string::npos) << svg;
+  EXPECT_NE(svg.find("text-anchor=\"end\">c</text>"), std::string::npos) << "within the picture";
+  EXPECT_NE(svg.find(">hours of training on a machine with a long name, h<"), std::string::npos);
+}
+
 TEST(Charts, LeaveOutWhatIsNotFinite) {
   Picture picture = two_curves();
   picture.curves[0].points[0].mean = HUGE_VAL;

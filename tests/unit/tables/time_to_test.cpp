@@ -97,6 +97,24 @@ TEST_F(TimesTo, CountRunsThatNeverGetThereBesideTheTimeOfTheTrainingToo) {
   EXPECT_EQ(text.find("inf"), std::string::npos) << text;
 }
 
+TEST_F(TimesTo, StandOnAnAxisOfModelledHoursIfThereIsHardware) {
+  add("gpipe", {0});
+  add("pipedream", {0});
+  runs_[0].modelled = {{"modelled_samples_per_second", 0.5}};
+  const auto pictures = make_pictures(
+      read_plot_spec(parse_yaml("plot: {x: minibatch, y: test_loss, lines: scheme.name, "
+                                "hardware: h.yaml, log: x}",
+                                "t.yaml")),
+      runs_);
+  ASSERT_EQ(pictures.size(), 1u);
+  EXPECT_EQ(pictures[0].hours_on, "h");
+  ASSERT_EQ(pictures[0].curves.size(), 1u) << "nothing is known of the hours of pipedream";
+  const auto& points = pictures[0].curves[0].points;
+  ASSERT_EQ(points.size(), 4u);
+  EXPECT_EQ(points[1].x, 160 / 0.5 / 3600);
+  EXPECT_EQ(points[1].mean, 3);
+}
+
 TEST_F(TimesTo, AreComparedAsRatiosInPairsOfEqualSeeds) {
   add("gpipe", {0, 0.2, 0.6});
   add("pipedream", {0.1, 0.7, 0.9});

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/registry.h"
+#include "core/base/text.h"
 #include "core/config/options.h"
 #include "core/nn/dataset.h"
 #include "core/nn/loss.h"
@@ -27,17 +28,21 @@ struct MadePart {
   MadePart(const Value& document, const std::string& section, const std::string& fallback) {
     const Value* const given = document.find(section);
     const Value* const name = given != nullptr ? given->find("name") : nullptr;
-    const auto* const entry = Registry<Part>::instance().find(
-        name != nullptr && name->is(Value::Kind::Text) ? name->text : fallback);
+    const std::string& known =
+        name != nullptr && name->is(Value::Kind::Text) ? name->text : fallback;
+    const auto* const entry = Registry<Part>::instance().find(known);
     if (entry == nullptr) return;
     Options options(given, section, problems);
     part = entry->make(options);
     declared = options.declared();
+    resolved = options.resolved();
+    resolved.at_or_add("name") = Value::of(known);
   }
 
   Problems problems;
   std::unique_ptr<Part> part;
   std::vector<OptionInfo> declared;
+  Value resolved;
 };
 
 Value list_of(const std::vector<std::int64_t>& numbers) {
@@ -91,7 +96,14 @@ Task targets_of(const Value& document) {
 
 }  // namespace
 
-void complete_model(Value& document) {
+SampleForm KnownForms::of(const Dataset& dataset, const Value& options, Task targets) {
+  const std::string key = concat(static_cast<int>(targets), to_json(options));
+  const Lock lock(mutex_);
+  const auto known = known_.find(key);
+  return known != known_.end() ? known->second : known_[key] = dataset.form(targets);
+}
+
+void complete_model(Value& document, KnownForms& forms) {
   const Value* const given = document.find("model");
   if (given != nullptr && !given->is(Value::Kind::Mapping) && !given->is(Value::Kind::Null)) return;
   const MadePart<Model> model(document, "model", "mlp");
@@ -103,7 +115,7 @@ void complete_model(Value& document) {
   if (open.empty()) return;  // the data set may have to read a file
   const MadePart<Dataset> dataset(document, "dataset", "digits");
   if (!dataset.part || !dataset.problems.empty()) return;
-  const SampleForm form = dataset.part->form(targets_of(document));
+  const SampleForm form = forms.of(*dataset.part, dataset.resolved, targets_of(document));
   const Place place = given != nullptr ? given->place : document.place;
   for (const OptionInfo& option : open) {
     std::optional<Value> value = value_of(option, form);

@@ -11,7 +11,6 @@
 #include "core/experiment/catalogue.h"
 #include "core/experiment/checks.h"
 #include "core/experiment/identity.h"
-#include "core/experiment/model_defaults.h"
 #include "core/experiment/perturbation.h"
 #include "core/optim/optimizer_groups.h"
 #include "core/schedule/other_names.h"
@@ -268,9 +267,14 @@ void remember_named(const std::vector<std::string>& paths, const Value& resolved
 }
 
 Experiment read_experiment(const Value& given, const Problems& faults) {
+  KnownForms none;
+  return read_experiment(given, faults, none);
+}
+
+Experiment read_experiment(const Value& given, const Problems& faults, KnownForms& forms) {
   const Value written = options_of_run(given);
   Value document = written;
-  complete_model(document);
+  complete_model(document, forms);
   complete_groups(document);
   Problems problems;
   problems.add(faults);

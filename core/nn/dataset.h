@@ -35,6 +35,8 @@ struct DatasetRequest {
   at::ScalarType model_numbers = at::kFloat;  ///< in which the model computes
   /// What the loss compares with, where the data set can give it: Loss::compares_with().
   Task targets = Task::Classify;
+
+  friend bool operator==(const DatasetRequest&, const DatasetRequest&) = default;
 };
 
 /// Facts on a data set's samples before it is opened. Empty and 0: not known.

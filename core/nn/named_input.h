@@ -16,6 +16,8 @@ struct NamedInput {
   std::vector<std::int64_t> shape;   ///< of a sample; {} is one number
   at::ScalarType type = at::kFloat;  ///< kFloat or kDouble, kLong or kBool
   std::int64_t vocabulary = 0;       ///< if positive, the numbers are tokens in [0, vocabulary)
+
+  friend bool operator==(const NamedInput&, const NamedInput&) = default;
 };
 
 }  // namespace pipewright

@@ -67,9 +67,9 @@ std::optional<std::string> key_but_seed(const Value& document) {
 
 PointExperiment PointReader::read(const Value& document) {
   const std::optional<std::string> key = key_but_seed(document);
-  if (!key) return planned(read_experiment(document));
+  if (!key) return planned(read_experiment(document, {}, forms_));
   const auto found = known_.find(*key);
-  if (found == known_.end()) return known_[*key] = planned(read_experiment(document));
+  if (found == known_.end()) return known_[*key] = planned(read_experiment(document, {}, forms_));
   PointExperiment experiment = found->second;
   experiment.resolved = experiment.resolved.with_seed(document.find_path("train.seed")->integer);
   experiment.digest = config_digest(experiment.resolved.whole());

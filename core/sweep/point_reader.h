@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Reads the experiments of many points of a sweep. Points that differ only in their seed are read
-/// once: checking every option again for ten thousand seeds would take half a minute.
+/// once: checking every option again for ten thousand seeds would take half a minute. Data sets are
+/// asked once what their samples are.
 #pragma once
 
 #include <map>
@@ -8,6 +9,7 @@
 #include <string>
 
 #include "core/experiment/experiment.h"
+#include "core/experiment/model_defaults.h"
 #include "core/records/run_config.h"
 
 namespace pipewright {
@@ -39,6 +41,7 @@ class PointReader {
 
  private:
   std::map<std::string, PointExperiment> known_;  ///< by key_but_seed
+  KnownForms forms_;
 };
 
 }  // namespace pipewright

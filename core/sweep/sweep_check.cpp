@@ -19,37 +19,39 @@
 namespace pipewright {
 namespace {
 
+/// The data set of some groups, open if one of them has been planned.
+struct SharedData {
+  Value section;
+  DatasetRequest request;
+  std::shared_ptr<const Dataset> dataset;
+};
+
 /// A group of runs that differ only in their seed.
 struct Group {
   std::string title;
   Experiment experiment;
   std::size_t runs = 1;
+  std::shared_ptr<SharedData> data;  ///< null once it is planned, so that the last one closes it
 };
-
-/// Whether two experiments have samples of the same number and shape; a seed changes only their
-/// values.
-bool same_data(const Experiment& a, const Experiment& b) {
-  return *a.resolved.find("dataset") == *b.resolved.find("dataset") &&
-         *a.resolved.find("model") == *b.resolved.find("model");
-}
 
 std::vector<Group> read_groups(const std::vector<SweepPoint>& points, RunProblems& problems) {
   const std::vector<std::string> titles = run_titles(points);
   std::vector<Group> groups;
   std::vector<SweepPoint> firsts;
   std::map<std::string, std::size_t> by_key, by_digest;  // indices into groups
+  KnownForms forms;
   for (std::size_t i = 0; i < points.size(); ++i) try {
       const std::optional<std::string> key = key_but_seed(points[i].document);
       if (const auto known = by_key.find(key.value_or("")); key && known != by_key.end()) {
         ++groups[known->second].runs;
         continue;
       }
-      Experiment experiment = read_experiment(points[i].document);
+      Experiment experiment = read_experiment(points[i].document, {}, forms);
       const auto [of, added] =
           by_digest.emplace(digest_without_seed(experiment.resolved), groups.size());
       if (key) by_key.emplace(*key, of->second);
       if (added) {
-        groups.push_back({"", std::move(experiment)});
+        groups.push_back({"", std::move(experiment), 1, nullptr});
         firsts.push_back(points[i]);
       } else {
         ++groups[of->second].runs;
@@ -63,28 +65,41 @@ std::vector<Group> read_groups(const std::vector<SweepPoint>& points, RunProblem
   return groups;
 }
 
+/// Lets groups share a data set whose samples have the same number and shape.
+void share_data(std::vector<Group>& groups) {
+  std::vector<std::shared_ptr<SharedData>> all;
+  for (Group& group : groups) {
+    const Experiment& e = group.experiment;
+    SharedData own{*e.resolved.find("dataset"), data_request(e), nullptr};
+    own.request.seed = 0;  // it changes only values
+    const auto known = std::ranges::find_if(all, [&](const auto& data) {
+      return data->section == own.section && data->request == own.request;
+    });
+    group.data = known != all.end()
+                     ? *known
+                     : all.emplace_back(std::make_shared<SharedData>(std::move(own)));
+  }
+}
+
 }  // namespace
 
 std::size_t check_sweep(const Value& document, const LayoutRequest& request,
                         const std::optional<Hardware>& hardware, const ShowPlan& show) {
   const std::vector<SweepPoint> points = expand_sweep(document);
   RunProblems problems;
-  const std::vector<Group> groups = read_groups(points, problems);
+  std::vector<Group> groups = read_groups(points, problems);
   problems.throw_if_any(points.size());
-  std::shared_ptr<const Dataset> dataset;  // the open one
-  const Experiment* opened_by = nullptr;
+  share_data(groups);
   Team alone;
   CostSource costs({});
-  for (const Group& group : groups) try {
+  for (Group& group : groups) try {
+      const auto data = std::move(group.data);
       std::optional<HardwareFit> fit;
       if (hardware) fit = fit_on(group.experiment, *hardware, costs);
       const Experiment e = group.experiment.with(
           fit ? fit->layout : settle_layout(group.experiment, request, alone));
-      if (opened_by == nullptr || !same_data(*opened_by, e)) {
-        dataset = open_data(e);
-        opened_by = &group.experiment;
-      }
-      const Plan plan = make_plan(e, dataset);
+      if (!data->dataset) data->dataset = open_data(e);
+      const Plan plan = make_plan(e, data->dataset);
       check_weights(plan);
       fit ? fit->require() : check_memory(plan);
       show(group.title, group.runs, plan, fit);

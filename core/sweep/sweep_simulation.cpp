@@ -115,7 +115,7 @@ class Simulator {
     for (const std::size_t i : task) {
       SimulatedPoint& point = sweep_.points[i];
       try {
-        if (!simulator) simulator.emplace(read_experiment(points_[i].document), costs_);
+        if (!simulator) simulator.emplace(read_experiment(points_[i].document, {}, forms_), costs_);
         point.workers = simulator->workers();
         const Hardware hardware = hardware_.of(points_[i].document, simulator->shape());
         const SteadySimulation steady =
@@ -144,6 +144,7 @@ class Simulator {
   const std::vector<PointTask> tasks_;
   HardwareSource hardware_;
   CostSource costs_;
+  KnownForms forms_;
   SimulatedSweep& sweep_;  ///< each thread writes the points of its tasks
   Mutex mutex_;
   std::size_t taken_ PIPEWRIGHT_GUARDED_BY(mutex_) = 0;

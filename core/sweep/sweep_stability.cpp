@@ -38,9 +38,9 @@ Groups groups_of(const std::vector<SweepPoint>& points) {
 
 /// Finds the edge of a point, and adds the names of the gradient rules that it leaves out.
 void find_edge(const SweepPoint& point, const SweepStabilitySettings& settings, SweptEdge& edge,
-               std::set<std::string>& rules) {
+               std::set<std::string>& rules, KnownForms& forms) {
   try {
-    const Experiment experiment = read_experiment(point.document);
+    const Experiment experiment = read_experiment(point.document, {}, forms);
     std::optional<Dynamics> dynamics = dynamics_of(experiment);
     if (!dynamics) {
       edge.reason = no_recurrence(experiment);
@@ -61,6 +61,7 @@ SweptEdges sweep_stability(const Value& document, const SweepStabilitySettings& 
   const Groups groups = groups_of(points_of(document, "takes"));
   SweptEdges sweep;
   std::set<std::string> rules;
+  KnownForms forms;
   if (const Value* name = document.find("name")) sweep.name = name->text;
   sweep.keys = varied_keys(groups.firsts);
   const std::vector<std::string> titles = run_titles(groups.firsts);
@@ -71,7 +72,7 @@ SweptEdges sweep_stability(const Value& document, const SweepStabilitySettings& 
     edge.candidate = candidate_of(point);
     edge.points = groups.sizes[i];
     for (const std::string& key : sweep.keys) edge.values.push_back(value_of(point, key));
-    find_edge(point, settings, edge, rules);
+    find_edge(point, settings, edge, rules, forms);
     if (settings.progress) settings.progress(i + 1);
   }
   sweep.remark = edges_remark({rules.begin(), rules.end()});

@@ -157,20 +157,24 @@ ProvedSchedule proved_schedule(const Experiment& e, std::int64_t minibatches, in
                 [&](int count) { return e.schedule(count, first, waiting); });
 }
 
+DatasetRequest data_request(const Experiment& experiment) {
+  const Model& model = *experiment.model;
+  return {.seed = experiment.train.seed,
+          .model_input = model.input_shape(),
+          .model_flattens = model.flattens(),
+          .model_classes = model.classes(),
+          .model_vocabulary = model.vocabulary(),
+          .model_inputs = model.named_inputs(),
+          .model_task = model.task(),
+          .model_numbers = experiment.train.precision.values,
+          .targets = experiment.loss->compares_with()};
+}
+
 std::shared_ptr<const Dataset> open_data(const Experiment& experiment) {
   Problems none;  // the section has been read before
   Options root(&experiment.given, "", none);
   std::unique_ptr<Dataset> dataset = read_dataset(root);
-  const Model& model = *experiment.model;
-  dataset->open({.seed = experiment.train.seed,
-                 .model_input = model.input_shape(),
-                 .model_flattens = model.flattens(),
-                 .model_classes = model.classes(),
-                 .model_vocabulary = model.vocabulary(),
-                 .model_inputs = model.named_inputs(),
-                 .model_task = model.task(),
-                 .model_numbers = experiment.train.precision.values,
-                 .targets = experiment.loss->compares_with()});
+  dataset->open(data_request(experiment));
   return dataset;
 }
 

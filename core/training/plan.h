@@ -61,6 +61,9 @@ struct Plan {
 ProvedSchedule proved_schedule(const Experiment& experiment, std::int64_t minibatches, int first,
                                const std::vector<std::vector<int>>& waiting = {});
 
+/// What the experiment's data set gets to know of it.
+DatasetRequest data_request(const Experiment& experiment);
+
 /// The experiment's data set, open. Throws Error{Data}.
 std::shared_ptr<const Dataset> open_data(const Experiment& experiment);
 

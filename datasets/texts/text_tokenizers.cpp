@@ -2,7 +2,6 @@
 #include "datasets/texts/text_tokenizers.h"
 
 #include <algorithm>
-#include <set>
 
 #include "core/base/utf8.h"
 #include "datasets/texts/byte_bpe.h"
@@ -14,6 +13,8 @@ namespace {
 
 constexpr const char* kUnknown = "<unk>";
 constexpr const char* kEndOfLine = "<eos>";
+constexpr std::size_t kCodePoints = 0x110000;  // of Unicode
+
 /// Calls `visit` for each word and each end of a line. Words and lines are not collected, because a
 /// text of blanks or line ends would then take many times its size.
 template <class Visit>
@@ -31,11 +32,13 @@ void for_each_word(std::string_view text, const Visit& visit) {
   }
 }
 
+/// Calls `visit` with the code point of each character.
 template <class Visit>
 void for_each_character(std::string_view text, const Visit& visit) {
-  for (std::size_t at = 0, end = 0; at < text.size(); at = end) {
-    end = next_character(text, at + 1);
-    visit(text.substr(at, end - at));
+  while (!text.empty()) {
+    const Character one = first_character(text);
+    visit(static_cast<std::size_t>(one.code));
+    text.remove_prefix(one.length);
   }
 }
 
@@ -56,19 +59,19 @@ TextTokenizer byte_tokenizer() {
 }
 
 TextTokenizer character_tokenizer(std::string_view training_text) {
-  std::vector<std::string> known{kUnknown};
-  std::set<std::string_view> sorted;  // bytewise order is that of code points
-  for_each_character(training_text, [&](std::string_view one) { sorted.insert(one); });
-  known.insert(known.end(), sorted.begin(), sorted.end());
-  const auto index = std::make_shared<const WordIndex>(std::move(known));
-  return {[index](std::string_view text) {
+  std::vector<std::int32_t> numbers(kCodePoints);
+  for_each_character(training_text, [&](std::size_t code) { numbers[code] = 1; });
+  std::int32_t known = 0;  // 0 is "<unk>"
+  for (std::int32_t& number : numbers)
+    if (number != 0) number = ++known;
+  return {[numbers = std::make_shared<const std::vector<std::int32_t>>(std::move(numbers))](
+              std::string_view text) {
             std::vector<std::int32_t> tokens;
             tokens.reserve(text.size());
-            for_each_character(
-                text, [&](std::string_view one) { tokens.push_back(number_of(*index, one)); });
+            for_each_character(text, [&](std::size_t code) { tokens.push_back((*numbers)[code]); });
             return tokens;
           },
-          index->size()};
+          known + 1};
 }
 
 TextTokenizer word_tokenizer(std::string_view training_text, std::int64_t most) {

@@ -183,7 +183,7 @@ std::optional<LossDifference> loss_difference(const fs::path& a, const fs::path&
   std::size_t first = both;
   for (std::size_t row = 0; row < both; ++row) {
     const auto differs = std::ranges::find_if(texts_a.columns, [&](const std::string& column) {
-      return texts_b.index_of(column) < texts_b.columns.size() &&
+      return column != "lr" && texts_b.index_of(column) < texts_b.columns.size() &&
              field(texts_a, row, column) != field(texts_b, row, column);
     });
     if (differs == texts_a.columns.end() || ++difference.differing > 1) continue;

@@ -22,8 +22,8 @@ struct LossDifference {
 };
 
 /// Compares the losses of two run folders; nullopt unless both have steps.csv. Columns that one
-/// lacks are left out. Losses are equal if their texts are, so NaN equals NaN. Throws Error{Data}
-/// if a file is no table.
+/// lacks and learning rates are left out. Losses are equal if their texts are, so NaN equals NaN.
+/// Throws Error{Data} if a file is no table.
 std::optional<LossDifference> loss_difference(const std::filesystem::path& a,
                                               const std::filesystem::path& b);
 

@@ -10,7 +10,7 @@ namespace pipewright {
 namespace {
 
 constexpr std::string_view kPerStep = "loss_per_step/", kProbe = "probe.",
-                           kEvaluated = "_per_step/test";
+                           kEvaluated = "_per_step/test", kRate = "lr_per_step";
 
 }  // namespace
 
@@ -23,6 +23,7 @@ std::string epoch_tag(std::string_view column) {
 
 std::string step_tag(std::string_view column) {
   constexpr std::string_view kAuxiliary = "loss_";
+  if (column == "lr") return std::string(kRate);
   if (!column.starts_with(kAuxiliary)) return concat(kPerStep, "train");
   return printable(concat(kPerStep, "stage_", column.substr(kAuxiliary.size())));
 }
@@ -36,7 +37,8 @@ std::string probe_tag(std::string_view probe, std::string_view quantity, std::op
 }
 
 bool is_per_minibatch(std::string_view tag) {
-  return tag.starts_with(kPerStep) || tag.starts_with(kProbe) || tag.ends_with(kEvaluated);
+  return tag.starts_with(kPerStep) || tag.starts_with(kProbe) || tag.ends_with(kEvaluated) ||
+         tag == kRate;
 }
 
 }  // namespace pipewright

@@ -11,8 +11,8 @@ namespace pipewright {
 
 /// The tag of a column of epochs.csv: "loss/train", "accuracy/test", "lr". Its steps are epochs.
 std::string epoch_tag(std::string_view column);
-/// The tag of a loss in steps.csv: "loss_per_step/train"; "loss_per_step/stage_2" for the auxiliary
-/// loss of stage 2 (column loss_2). Its steps are mini-batches.
+/// The tag of a column of steps.csv: "loss_per_step/train"; "loss_per_step/stage_2" for the
+/// auxiliary loss of stage 2 (column loss_2); "lr_per_step". Its steps are mini-batches.
 std::string step_tag(std::string_view column);
 /// The tag of a column "test_…" of evaluations.csv: "loss_per_step/test". Its steps are
 /// mini-batches.

@@ -22,7 +22,7 @@ bool is_there(const fs::path& file) {
   return fs::status(file, ignored).type() != fs::file_type::not_found;
 }
 
-std::vector<std::string> loss_columns(const CsvReader& header) {
+std::vector<std::string> step_columns(const CsvReader& header) {
   std::vector<std::string> columns = header.texts();
   if (columns.size() <= kPlaceFields || columns[0] != "epoch" || columns[1] != "minibatch")
     header.fail(1, "is no header of steps.csv; expected epoch,minibatch,loss");
@@ -38,7 +38,7 @@ StepRow step_row(const CsvReader& reader, const StepTable& table) {
   };
   StepRow row{whole(reader.fields()[0]), whole(reader.fields()[1]), {}};
   for (std::size_t i = kPlaceFields; i < reader.fields().size(); ++i)
-    row.losses.push_back(number_of(reader, reader.fields()[i]));
+    row.numbers.push_back(number_of(reader, reader.fields()[i]));
   return row;
 }
 
@@ -87,7 +87,7 @@ StepTable read_steps(const fs::path& run_folder,
                  CsvReader reader(line, file.string(), {}, ++number);
                  if (!reader.next() || reader.fields().empty()) return;
                  if (table.columns.empty())
-                   table.columns = loss_columns(reader);
+                   table.columns = step_columns(reader);
                  else
                    take(table, step_row(reader, table));
                });
@@ -108,9 +108,10 @@ void read_evaluations(const RunRecord& record, const std::function<void(const Me
 void read_metric_rows(const RunRecord& record, const std::function<void(const MetricRow&)>& take) {
   read_epochs(record, take);
   read_steps(record.folder, [&](const StepTable& table, const StepRow& row) {
-    for (std::size_t i = 0; i < row.losses.size(); ++i)
-      if (!std::isnan(row.losses[i]))
-        take({row.epoch, row.minibatch, table.columns[i], row.losses[i]});
+    for (std::size_t i = 0; i < row.numbers.size(); ++i)
+      if (!std::isnan(row.numbers[i]))
+        take({row.epoch, row.minibatch, table.columns[i] == "lr" ? "lr_per_step" : table.columns[i],
+              row.numbers[i]});
   });
   read_evaluations(record, [&](const MetricRow& row) {
     if (row.metric.starts_with("test_"))

@@ -31,10 +31,10 @@ std::size_t epoch_column(const RunRecord& record);
 /// A row of steps.csv.
 struct StepRow {
   int epoch = 0, minibatch = 0;  ///< both from 0; the mini-batch within its epoch
-  std::vector<double> losses;    ///< as the columns; NaN for empty fields
+  std::vector<double> numbers;   ///< as the columns; NaN for empty fields
 };
 struct StepTable {
-  std::vector<std::string> columns;  ///< of the losses: "loss", "loss_2"
+  std::vector<std::string> columns;  ///< behind the place: "loss", "loss_2", "lr"
 };
 /// Reads steps.csv row by row, so that it may be larger than the memory; a last line that is not
 /// complete yet is left out. Throws Error{Data} with file, line and column.
@@ -45,7 +45,7 @@ StepTable read_steps(const std::filesystem::path& run_folder,
 struct MetricRow {
   int epoch = 0;
   std::optional<int> minibatch;  ///< within the epoch; none: a number of the whole epoch
-  /// "test_loss", "loss", "evaluation.test_loss", "probe.norms.gradient[0]"
+  /// "test_loss", "loss", "lr_per_step", "evaluation.test_loss", "probe.norms.gradient[0]"
   std::string metric;
   double value = 0;
 };

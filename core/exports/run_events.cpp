@@ -93,9 +93,9 @@ class RunEvents {
   void add_steps() {
     read_steps(record_.folder, [&](const StepTable& table, const StepRow& row) {
       std::vector<TaggedValue> values;
-      for (std::size_t i = 0; i < row.losses.size(); ++i)
-        if (!std::isnan(row.losses[i]))
-          values.push_back({step_tag(table.columns[i]), row.losses[i]});
+      for (std::size_t i = 0; i < row.numbers.size(); ++i)
+        if (!std::isnan(row.numbers[i]))
+          values.push_back({step_tag(table.columns[i]), row.numbers[i]});
       if (!values.empty()) add(row.epoch, row.minibatch, values);
     });
   }

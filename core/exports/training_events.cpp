@@ -40,13 +40,12 @@ void TrainingEvents::loss(std::int64_t minibatch, double value) {
   log_.add(minibatch, {&loss, 1});
 }
 
-void TrainingEvents::losses(const std::vector<std::vector<double>>& losses, std::int64_t first,
-                            const std::vector<int>& auxiliary, bool recorded) {
-  for (const std::vector<double>& of : losses) {
+void TrainingEvents::steps(const std::vector<std::vector<double>>& numbers, std::int64_t first,
+                           const std::vector<std::string>& columns, bool recorded) {
+  for (const std::vector<double>& of : numbers) {
     std::vector<TaggedValue> values;
-    if (!recorded) add(values, step_tag("loss"), of[0]);
-    for (std::size_t i = 0; i < auxiliary.size(); ++i)
-      add(values, step_tag(concat("loss_", auxiliary[i])), of.at(i + 1));
+    for (std::size_t i = recorded ? 1 : 0; i < columns.size(); ++i)
+      add(values, step_tag(columns[i]), of.at(i));
     if (!values.empty()) log_.add(first, values);
     ++first;
   }

@@ -27,10 +27,10 @@ class TrainingEvents {
   /// The loss of a mini-batch, counted over all epochs. It reaches the file within 100
   /// mini-batches.
   void loss(std::int64_t minibatch, double value);
-  /// The losses of the mini-batches from `first` on: losses[m][0] is a mini-batch's loss, unless
-  /// loss() has recorded it already; then come the auxiliary losses of these stages. NaN is none.
-  void losses(const std::vector<std::vector<double>>& losses, std::int64_t first,
-              const std::vector<int>& auxiliary, bool recorded);
+  /// The mini-batches from `first` on, whose numbers are those of these columns of steps.csv:
+  /// numbers[m][0] is a mini-batch's loss, unless loss() has recorded it already. NaN is none.
+  void steps(const std::vector<std::vector<double>>& numbers, std::int64_t first,
+             const std::vector<std::string>& columns, bool recorded);
   /// A finished epoch; `metrics` are the names of its other metrics. Flushes.
   void epoch(const EpochRow& row, const std::vector<std::string>& metrics);
   /// An evaluation inside the training; `metrics` as of epoch(). Flushes.

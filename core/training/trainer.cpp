@@ -43,6 +43,7 @@ Trainer::Trainer(const Plan& plan, Team& team, const RunFolder* folder, Progress
       measurements_(plan, team, stages_),
       within_(plan, stages_, [this](std::int64_t done) { add_evaluation(done, last_); }),
       programs_(plan),
+      columns_(step_columns(plan.auxiliary, plan.experiment->lr_schedule.per_step())),
       last_(&plan.training) {}
 
 std::vector<std::string> Trainer::resume() {
@@ -56,7 +57,7 @@ std::vector<std::string> Trainer::resume() {
     loaded->remarks.push_back(concat("steps.csv begins after ", plan_.drains.position_text(done()),
                                      ": until there the run had output.steps: false"));
   else
-    steps_ = go_on_with_steps(folder_->checkpoints(), loaded->steps, done(), plan_.auxiliary);
+    steps_ = go_on_with_steps(folder_->checkpoints(), loaded->steps, done(), columns_);
   return std::move(loaded->remarks);
 }
 
@@ -66,8 +67,7 @@ bool Trainer::keeps_steps() const {
 }
 
 void Trainer::begin_logs() {
-  if (keeps_steps() && !steps_)
-    steps_ = begin_steps(folder_->checkpoints(), done(), plan_.auxiliary);
+  if (keeps_steps() && !steps_) steps_ = begin_steps(folder_->checkpoints(), done(), columns_);
   if (folder_ != nullptr) measurements_.keep_rows(folder_->checkpoints(), done());
   if (folder_ == nullptr || !team_.first() || !plan_.experiment->output.tensorboard) return;
   events_.emplace(folder_->path(), done(), std::ssize(state_.epochs));
@@ -206,8 +206,12 @@ void Trainer::train_to(std::int64_t end) {
 }
 
 void Trainer::keep_losses(const std::vector<std::vector<double>>& losses, std::int64_t first) {
-  if (steps_) steps_->append(step_rows(losses, first, plan_.minibatches));
-  if (events_) events_->losses(losses, first, plan_.auxiliary, tells_losses());
+  std::vector<std::vector<double>> numbers = losses;
+  if (plan_.experiment->lr_schedule.per_step())
+    for (std::int64_t m = 0; m < std::ssize(numbers); ++m)
+      numbers[static_cast<std::size_t>(m)].push_back(plan_.learning_rate(first + m));
+  if (steps_) steps_->append(step_rows(numbers, first, plan_.minibatches));
+  if (events_) events_->steps(numbers, first, columns_, tells_losses());
   if (collected_ != nullptr) collected_->insert(collected_->end(), losses.begin(), losses.end());
 }
 

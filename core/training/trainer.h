@@ -86,6 +86,7 @@ class Trainer {
   Measurements measurements_;
   EvaluationsWithin within_;
   Programs programs_;
+  const std::vector<std::string> columns_;  ///< of steps.csv, behind epoch and mini-batch
   TrainingState state_;
   std::optional<RowLog> steps_;           ///< in process 0, with output.steps
   std::optional<TrainingEvents> events_;  ///< in process 0, with output.tensorboard

@@ -246,7 +246,7 @@ class Results:
 
     @property
     def steps(self) -> pandas.DataFrame:
-        """A row for each mini-batch of each run, with its loss."""
+        """A row for each mini-batch of each run, with its loss, and `lr` where the rate changes per step."""
         return self._frame("steps")
 
     @property

@@ -18,6 +18,7 @@ SWEPT = changed(
     MLP,
     {
         "train.epochs": 2,
+        "lr_schedule": {"name": "linear", "per": "step"},
         "probes": [{"name": "norms", "every": 5}],
         "sweep": {"grid": {"scheme.name": ["gpipe", "pipedream"], "train.seed": [1, 2]}},
     },
@@ -35,6 +36,8 @@ def numbers(run):
         found |= {(row["epoch"], "", column): text for column, text in row.items() if column != "epoch" and text}
     for row in run.rows("steps.csv"):
         found[row["epoch"], row["minibatch"], "loss"] = row["loss"]
+        if "lr" in row:
+            found[row["epoch"], row["minibatch"], "lr_per_step"] = row["lr"]
     for row in run.rows("probes.csv"):
         stage = f"[{row['stage']}]" if row["stage"] else ""
         found[row["epoch"], row["minibatch"], f"probe.{row['probe']}.{row['quantity']}{stage}"] = row["value"]
@@ -213,7 +216,7 @@ class Events(Export):
 
     @skips.needs("mpirun")
     def test_processes_and_replicas_show_the_same_once_the_pipeline_is_empty(self):
-        shown = changed(MLP, {"output.tensorboard": True, "probes": SWEPT["probes"], "scheme": {"name": "gpipe"}})
+        shown = changed(MLP, {"output.tensorboard": True, "probes": SWEPT["probes"], "lr_schedule": SWEPT["lr_schedule"], "scheme": {"name": "gpipe"}})
         file = self.write("mpi.yaml", changed(shown, {"pipeline.execution": "mpi"}))
         command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", harness.BINARY, "run", file.name, "--out", "mpi"]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=harness.SECONDS_LIMIT, check=False)
@@ -231,7 +234,13 @@ class Events(Export):
     def test_a_resumed_run_has_each_step_once(self):
         shown = changed(
             CNN,
-            {"output.tensorboard": True, "probes": SWEPT["probes"], "train.epochs": 40, "train.checkpoint.every": 20},
+            {
+                "output.tensorboard": True,
+                "probes": SWEPT["probes"],
+                "lr_schedule": {"name": "step", "per": "step", "size": 100, "gamma": 0.5},
+                "train.epochs": 40,
+                "train.checkpoint.every": 20,
+            },
         )
         whole = self.train(shown, "whole")
         self.assertEqual(event_files.read(whole.path / EVENTS), self.curves(whole))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The program against the oracle: random experiments of every scheme, weights and losses compared.
 #include "cases.h"
+#include "learning_rate.h"
 #include "pairs.h"
 #include "program.h"
 #include "tolerances.h"
@@ -68,12 +69,15 @@ std::string Scheme::first_different_loss(const Experiment& experiment, const Res
     if (static_cast<std::size_t>(line.epoch) != i / minibatches ||
         static_cast<std::size_t>(line.minibatch) != i % minibatches)
       return text.str() + "no such line in steps.csv";
-    if (line.losses.size() != expected.losses[i].size())
-      return text.str() + "another number of losses: " + std::to_string(line.losses.size());
-    for (std::size_t site = 0; site < line.losses.size(); ++site)
-      if (differ(expected.losses[i][site], line.losses[site])) {
-        text << (site == 0 ? "loss" : "auxiliary loss " + std::to_string(site - 1)) << " is "
-             << line.losses[site] << ", expected " << expected.losses[i][site];
+    std::vector<double> numbers = expected.losses[i];  // auxiliary losses follow the loss
+    if (experiment.learning_rate.per == "step")
+      numbers.push_back(learning_rate(experiment, static_cast<int>(i)));
+    if (line.numbers.size() != numbers.size())
+      return text.str() + "another number of columns: " + std::to_string(line.numbers.size());
+    for (std::size_t column = 0; column < numbers.size(); ++column)
+      if (differ(numbers[column], line.numbers[column])) {
+        text << "column " << column << " behind epoch and mini-batch is " << line.numbers[column]
+             << ", expected " << numbers[column];
         return text.str();
       }
     text.str("");

@@ -19,7 +19,7 @@ std::string experiment_file(const Experiment& experiment);
 struct StepLine {
   int epoch = 0;      // from 0
   int minibatch = 0;  // within its epoch
-  std::vector<double> losses;
+  std::vector<double> numbers;
 };
 
 struct ProgramRun {

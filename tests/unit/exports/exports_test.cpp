@@ -116,7 +116,7 @@ TEST_F(Exports, StepsThatAreDamagedAreNamedWithTheirLine) {
 
 TEST_F(Exports, EventsOfEpochsAndOfMiniBatchesHaveTheirOwnSteps) {
   const ExportedRun run = exported("a");
-  put("a/steps.csv", "epoch,minibatch,loss,loss_1\n0,0,0.5,\n0,1,0.25,2\n1,0,0.125,1\n");
+  put("a/steps.csv", "epoch,minibatch,loss,loss_1,lr\n0,0,0.5,,\n0,1,0.25,2,\n1,0,0.125,1,0.1\n");
   put("a/probes.csv",
       concat(std::string_view(kProbeHeader), "\n1,0,0,norms,gradient,7\n1,0,,norms,gradient,8\n"));
   std::vector<std::string> remarks;

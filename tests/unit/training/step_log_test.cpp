@@ -23,7 +23,7 @@ class StepLogs : public RunFolders {
 constexpr double kThird = 1.0 / 3;
 
 TEST_F(StepLogs, HaveTheRowsOfStepsCsv) {
-  RowLog log = begin_steps(root_, 0, {1});
+  RowLog log = begin_steps(root_, 0, step_columns({1}, false));
   EXPECT_EQ(text(log), "epoch,minibatch,loss,loss_1\n");
   log.append(step_rows({{0.5, kThird}, {2, std::nan("")}, {1e-9, 3}}, 4, 5));
   EXPECT_EQ(text(log),
@@ -35,7 +35,7 @@ TEST_F(StepLogs, GoOnWhereACheckpointWasWritten) {
   RowLogPart part;
   std::string whole;
   {
-    RowLog log = begin_steps(root_, 0, {});
+    RowLog log = begin_steps(root_, 0, {"loss"});
     log.append(step_rows({{1}, {2}}, 0, 2));
     part = log.part();
     log.append(step_rows({{3}, {4}}, 2, 2));
@@ -43,7 +43,7 @@ TEST_F(StepLogs, GoOnWhereACheckpointWasWritten) {
   }
   put("steps-000000.csv", whole + "2,0,half of a r");
   check_row_log(root_, part);
-  RowLog log = go_on_with_steps(root_, part, 2, {});
+  RowLog log = go_on_with_steps(root_, part, 2, {"loss"});
   EXPECT_EQ(log.part().checksum, part.checksum);
   EXPECT_EQ(text(log), "epoch,minibatch,loss\n0,0,1\n0,1,2\n");
   log.append(step_rows({{3}, {4}}, 2, 2));
@@ -51,7 +51,7 @@ TEST_F(StepLogs, GoOnWhereACheckpointWasWritten) {
 }
 
 TEST_F(StepLogs, AreCheckedAsFarAsTheyAreKnown) {
-  RowLog log = begin_steps(root_, 0, {});
+  RowLog log = begin_steps(root_, 0, {"loss"});
   log.append(step_rows({{1}, {2}}, 0, 2));
   const RowLogPart part = log.part();
   const std::string whole = text(log);
@@ -70,15 +70,30 @@ TEST_F(StepLogs, AreCheckedAsFarAsTheyAreKnown) {
 TEST_F(StepLogs, LeaveLossesOfOtherStagesEmpty) {
   RowLogPart part;
   {
-    RowLog log = begin_steps(root_, 0, {0, 1});
+    RowLog log = begin_steps(root_, 0, step_columns({0, 1}, false));
     log.append(step_rows({{1, 5, 6}, {2, 7, 8}}, 0, 2));
     part = log.part();
   }
-  const RowLog other = go_on_with_steps(root_, part, 2, {0});
+  const RowLog other = go_on_with_steps(root_, part, 2, step_columns({0}, false));
   EXPECT_EQ(text(other), "epoch,minibatch,loss,loss_0\n0,0,1,\n0,1,2,\n");
   EXPECT_NO_THROW(check_row_log(root_, part)) << "a checkpoint before still needs it";
-  const RowLog none = go_on_with_steps(root_, other.part(), 2, {});
+  const RowLog none = go_on_with_steps(root_, other.part(), 2, {"loss"});
   EXPECT_EQ(text(none), "epoch,minibatch,loss\n0,0,1\n0,1,2\n");
+}
+
+// A file of an earlier program has no rates, which its losses outlive.
+TEST_F(StepLogs, LeaveRatesEmptyThatWereNotWritten) {
+  RowLogPart part;
+  {
+    RowLog log = begin_steps(root_, 0, step_columns({1}, false));
+    log.append(step_rows({{1, 5}, {2, 6}}, 0, 2));
+    part = log.part();
+  }
+  RowLog later = go_on_with_steps(root_, part, 2, step_columns({1}, true));
+  later.append(step_rows({{3, 7, 0.5}}, 2, 2));
+  EXPECT_EQ(text(later), "epoch,minibatch,loss,loss_1,lr\n0,0,1,5,\n0,1,2,6,\n1,0,3,7,0.5\n");
+  const RowLog other = go_on_with_steps(root_, later.part(), 3, step_columns({0}, true));
+  EXPECT_EQ(text(other), "epoch,minibatch,loss,loss_0,lr\n0,0,1,,\n0,1,2,,\n1,0,3,,0.5\n");
 }
 
 }  // namespace

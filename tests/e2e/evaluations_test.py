@@ -133,7 +133,12 @@ class Evaluations(harness.EndToEnd):
             values = {(r["epoch"], r["step"]): r["value"] for r in rows if r["metric"] == f"evaluation.{name}"}
             self.assertEqual(values, {(r["epoch"], r["minibatch"]): r[name] for r in run.rows("evaluations.csv")})
         whole = self.pipewright("table", "e.yaml", "--out", "sw", "--keep", "rows.csv").out
+        over_hours = ("plot", "e.yaml", "--out", "sw", "--set", "plot={x: minibatch, y: test_loss}", "--hardware", "dgx1-v100")
+        self.pipewright(*over_hours, "--output", "of-folders")
         shutil.rmtree(self.folder / "sw")
+        self.pipewright(*over_hours, "--output", "of-rows", "--results", "rows.csv")
+        picture = "test_loss-hours-dgx1-v100.svg"
+        self.assertEqual((self.folder / "of-rows" / picture).read_text(), (self.folder / "of-folders" / picture).read_text())
         self.assertIn(" 5.000 (1) ", whole)
         self.assertEqual(self.pipewright("table", "e.yaml", "--out", "sw", "--results", "rows.csv").out, whole)
 

@@ -89,10 +89,10 @@ void check_hardware(const PlotSpec& spec) {
                 spec.metric.place.text());
 }
 
-/// Rows have a mean of each epoch, and of a probe's values no more.
+/// Rows have evaluations and a mean of each epoch, and of a probe's values no more.
 void refuse_what_rows_lack(const PlotSpec& spec) {
-  const bool from_log =
-      spec.x.name == "minibatch" || spec.x.name == "stage" || spec.line_per_stage();
+  const bool minibatches = spec.x.name == "minibatch" && !spec.over_evaluations();
+  const bool from_log = minibatches || spec.x.name == "stage" || spec.line_per_stage();
   if (from_log)
     throw Error(
         ErrorKind::Experiment,

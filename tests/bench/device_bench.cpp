@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What Pipewright costs on a GPU.
 //
-//   device_bench steps [--model vgg16_bn|resnet50|gpt] [--precision P] [--scheme S]
+//   device_bench steps [--model vgg16_bn|resnet50|gpt] [--precision P] [--scheme S…]
 //   device_bench codecs
 //   device_bench memory [--model M] [--precision P]
 //
 // Options of all: --device cuda (default) or cpu; --small for sizes that a CPU manages; --rounds 5,
-// taken in turns after one that warms up. Each line is a case in JSON. The program ends with 1 if a
-// case has failed.
+// taken in turns after one that warms up; --numerics repeatable or fast. Each line is a case in
+// JSON. The program ends with 1 if a case has failed.
 #include <ATen/Parallel.h>
 
 #include <algorithm>
@@ -20,6 +20,7 @@
 #include "core/base/median.h"
 #include "core/base/text.h"
 #include "core/experiment/reading.h"
+#include "core/nn/numerics.h"
 #include "core/runtime/devices/allocation.h"
 #include "core/runtime/devices/device.h"
 #include "core/runtime/devices/device_stream.h"
@@ -50,14 +51,16 @@ std::vector<std::string> device_precisions(const DeviceBench& bench) {
   return {"float32", "bfloat16"};
 }
 
-Experiment device_experiment(const DeviceModel& model, const std::string& scheme,
-                             const std::string& precision) {
-  return read_experiment(
+Experiment device_experiment(const DeviceBench& bench, const DeviceModel& model,
+                             const std::string& scheme, const std::string& precision) {
+  Experiment e = read_experiment(
       parse_yaml(concat("{dataset: {name: synthetic}, model: ", model.yaml, ", scheme: ", scheme,
                         ", pipeline: {stages: 4}, loader: {batch_size: ", model.batch,
-                        "}, train: {precision: ", precision,
+                        "}, train: {precision: ", precision, ", numerics: ", bench.numerics,
                         "}, optimizer: {name: sgd, lr: 0.001, momentum: 0.9}}"),
                  "device_bench"));
+  compute_with(numerics_of(e.resolved), !bench.device.is_cpu());
+  return e;
 }
 
 double seconds(at::Device device, const std::function<void()>& work) {
@@ -91,11 +94,17 @@ std::string json_ratios(const std::vector<double>& above, const std::vector<doub
 
 void report(const std::string& kind, std::vector<std::pair<std::string, std::string>> fields,
             const std::function<std::vector<std::pair<std::string, std::string>>()>& measured) {
+  const auto failed = [&](const std::exception& error) {
+    fields.emplace_back("error", json_text(split(error.what(), '\n').front()));
+    all_measured = false;
+  };
   try {
     for (auto& field : measured()) fields.push_back(std::move(field));
-  } catch (const std::exception& failure) {  // LibTorch's too: the next case may still be measured
-    fields.emplace_back("error", json_text(split(failure.what(), '\n').front()));
-    all_measured = false;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::Interrupted) throw;
+    failed(error);
+  } catch (const std::exception& error) {  // LibTorch's too: the next case may still be measured
+    failed(error);
   }
   std::string line = concat("{\"kind\": ", json_text(kind));
   for (const auto& [name, value] : fields) line += concat(", ", json_text(name), ": ", value);
@@ -119,7 +128,9 @@ std::pair<std::string, DeviceBench> parse(int count, char** values) {
       "rounds", po::value(&bench.rounds)->default_value(5), "rounds after the one that warms up")(
       "model", po::value(&bench.model), "only this model")("precision", po::value(&bench.precision),
                                                            "only this precision")(
-      "scheme", po::value(&bench.scheme), "only this scheme");
+      "scheme", po::value(&bench.schemes)->multitoken(), "only these schemes")(
+      "numerics", po::value(&bench.numerics)->default_value("repeatable"), "train.numerics")(
+      "paced", po::bool_switch(&bench.paced), "a line of input begins each round");
   po::positional_options_description places;
   places.add("part", 1);
   po::variables_map given;

@@ -17,9 +17,11 @@ struct DeviceBench {
   at::Device device = at::kCPU;
   bool small = false;  ///< sizes that a CPU manages in seconds
   int rounds = 5;
+  bool paced = false;     ///< a line of standard input begins each round, and one of output ends it
   std::string model;      ///< only this one, if given
   std::string precision;  ///< only this one, if given
-  std::string scheme;     ///< only this one, if given
+  std::vector<std::string> schemes;     ///< only these, if given
+  std::string numerics = "repeatable";  ///< train.numerics
 };
 
 /// A model that is measured, with its mini-batch.
@@ -33,9 +35,10 @@ struct DeviceModel {
 std::vector<DeviceModel> device_models(const DeviceBench& bench);
 std::vector<std::string> device_precisions(const DeviceBench& bench);
 
-/// The experiment with that scheme (YAML) in four stages, SGD with momentum.
-Experiment device_experiment(const DeviceModel& model, const std::string& scheme,
-                             const std::string& precision);
+/// The experiment with that scheme (YAML) in four stages, SGD with momentum. From here on LibTorch
+/// computes with its numerics.
+Experiment device_experiment(const DeviceBench& bench, const DeviceModel& model,
+                             const std::string& scheme, const std::string& precision);
 
 /// Seconds that the work takes by the clock on the wall, until the device has done it.
 double seconds(at::Device device, const std::function<void()>& work);
@@ -51,7 +54,8 @@ std::string json_numbers(const std::vector<double>& numbers);
 /// machine leaves alone.
 std::string json_ratios(const std::vector<double>& above, const std::vector<double>& below);
 
-/// A training step of schemes, in serial, with one stream and with several, against a plain step.
+/// A training step of schemes, in serial, with one stream and with several, against a plain step;
+/// and whether the last scheme's weights are the same bits in each of these, and in serial again.
 void measure_steps(const DeviceBench& bench);
 /// Sort Quantization against a copy on the device.
 void measure_codecs(const DeviceBench& bench);

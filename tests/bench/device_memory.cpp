@@ -37,7 +37,7 @@ void measure_memory(const DeviceBench& bench) {
                 {"precision", json_text(precision)},
                 {"scheme", json_text(scheme)},
                 {"batch", std::to_string(model.batch)}},
-               [&] { return peaks_of(bench, device_experiment(model, scheme, precision)); });
+               [&] { return peaks_of(bench, device_experiment(bench, model, scheme, precision)); });
 }
 
 }  // namespace pipewright::bench

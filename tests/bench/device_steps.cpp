@@ -2,12 +2,15 @@
 // What simulating a scheme on four stages costs on one device, against a plain LibTorch training
 // loop there: in serial, in threads that share one stream, and in threads with a stream each,
 // whose mini-batches overlap. Blocks of steps are taken in turns.
+#include <algorithm>
+#include <iostream>
 #include <map>
 
 #include "core/base/error.h"
 #include "core/measuring/made_up_batch.h"
 #include "core/runtime/executor.h"
 #include "core/schedule/prove.h"
+#include "core/system/terminal.h"
 #include "core/tensors/torch.h"
 #include "core/training/plan.h"
 #include "tests/bench/device_bench.h"
@@ -73,44 +76,78 @@ void expect_equal_size(torch::nn::Sequential& plain, std::int64_t ours) {
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
+/// A block of steps of a scheme, on a mini-batch that stays on the device.
+class Work {
+ public:
+  Work(const DeviceBench& bench, const DeviceModel& model, const SchemeCase& scheme,
+       const std::string& precision)
+      : experiment(device_experiment(bench, model, scheme.yaml, precision)),
+        wide(batch(bench, model, experiment.train.precision.weights)),
+        steps_(model.steps),
+        batches_(batch(bench, model, experiment.train.precision.values).x, wide.y) {
+    plan_.experiment = &experiment;
+    plan_.devices.assign(static_cast<std::size_t>(experiment.pipeline.stages), bench.device);
+    plan_.training = compile(prove(experiment.schedule(model.steps)));
+    plan_.auxiliary = plan_.training.schedule.auxiliary;
+  }
+  Work(const Work&) = delete;
+
+  std::vector<std::unique_ptr<Stage>> stages() const { return plan_.stages(); }
+  void block(const std::vector<std::unique_ptr<Stage>>& stages, const Way& way) {
+    execute(plan_.training, stages,
+            {.batches = batches_,
+             .lr = [](int) { return 1e-3; },
+             .minibatches_per_epoch = steps_,
+             .execution = way.execution,
+             .own_streams = way.own_streams});
+  }
+
+  Experiment experiment;
+  Batch wide;  ///< the mini-batch as a plain step takes it
+
+ private:
+  Batch batch(const DeviceBench& bench, const DeviceModel& model, at::ScalarType values) const {
+    return made_up_batch(*experiment.model, model.batch,
+                         at::TensorOptions(bench.device).dtype(values));
+  }
+
+  int steps_;
+  FixedBatches batches_;
+  Plan plan_;
+};
+
+/// Lets another program take its turn between two rounds.
+void wait_for_turn(const DeviceBench& bench, int round, int steps) {
+  if (!bench.paced) return;
+  print("{\"kind\": \"turn\", \"round\": %d, \"steps\": %d}\n", round, steps);
+  std::fflush(stdout);
+  std::string line;
+  if (!std::getline(std::cin, line)) throw Error(ErrorKind::Interrupted, "the input has ended");
+}
+
 Fields rounds_of(const DeviceBench& bench, const DeviceModel& model, const SchemeCase& scheme,
                  const std::string& precision) {
-  Experiment e = device_experiment(model, scheme.yaml, precision);
-  Plan plan;
-  plan.experiment = &e;
-  plan.devices.assign(static_cast<std::size_t>(e.pipeline.stages), bench.device);
-  plan.training = compile(prove(e.schedule(model.steps)));
-  plan.auxiliary = plan.training.schedule.auxiliary;
-  const auto stages = plan.stages();
-  torch::nn::Sequential opponent = plain_model(model, e);
-  expect_equal_size(opponent, parameters_of(stages));
+  Work work(bench, model, scheme, precision);
+  const auto stages = work.stages();
+  torch::nn::Sequential opponent = plain_model(model, work.experiment);
+  const std::int64_t parameters = parameters_of(stages);
+  expect_equal_size(opponent, parameters);
   const PlainStep plain =
-      fused_loop(opponent, bench.device, e.train.precision.narrow().has_value());
-  const auto options = at::TensorOptions(bench.device);
-  const Batch wide = made_up_batch(*e.model, model.batch, options.dtype(e.train.precision.weights));
-  FixedBatches batches(
-      made_up_batch(*e.model, model.batch, options.dtype(e.train.precision.values)).x, wide.y);
+      fused_loop(opponent, bench.device, work.experiment.train.precision.narrow().has_value());
 
   std::map<std::string, std::vector<double>> milliseconds;
   for (int round = 0; round <= bench.rounds; ++round) {
+    wait_for_turn(bench, round, model.steps);
     const auto take = [&](const char* name, const std::function<void()>& block) {
       const double taken = seconds(bench.device, block);
       if (round > 0) milliseconds[name].push_back(1e3 * taken / model.steps);
     };
     take("plain", [&] {
-      for (int i = 0; i < model.steps; ++i) plain(wide.x[0], wide.y);
+      for (int i = 0; i < model.steps; ++i) plain(work.wide.x[0], work.wide.y);
     });
-    for (const Way& way : kWays)
-      take(way.name, [&] {
-        execute(plan.training, stages,
-                {.batches = batches,
-                 .lr = [](int) { return 1e-3; },
-                 .minibatches_per_epoch = model.steps,
-                 .execution = way.execution,
-                 .own_streams = way.own_streams});
-      });
+    for (const Way& way : kWays) take(way.name, [&] { work.block(stages, way); });
   }
-  Fields fields;
+  Fields fields{{"parameters", std::to_string(parameters)}};
   for (const auto& [name, numbers] : milliseconds)
     fields.emplace_back(concat(name, "_ms"), json_numbers(numbers));
   for (const Way& way : kWays)
@@ -119,22 +156,63 @@ Fields rounds_of(const DeviceBench& bench, const DeviceModel& model, const Schem
   return fields;
 }
 
+/// The weights after a block, trained from the same beginning.
+std::vector<at::Tensor> weights_after(Work& work, const Way& way) {
+  const auto stages = work.stages();
+  work.block(stages, way);
+  std::vector<at::Tensor> weights;
+  for (const auto& stage : stages)
+    for (const auto& [name, parameter] : stage->named_parameters()) weights.push_back(parameter);
+  return weights;
+}
+
+std::int64_t differing(const std::vector<at::Tensor>& one, const std::vector<at::Tensor>& other) {
+  const at::NoGradGuard no_grad;
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < one.size(); ++i) count += one[i].ne(other[i]).sum().item<int64_t>();
+  return count;
+}
+
+/// How many weights differ from those of the first block in serial.
+Fields bits_of(const DeviceBench& bench, const DeviceModel& model, const SchemeCase& scheme,
+               const std::string& precision) {
+  Work work(bench, model, scheme, precision);
+  const std::vector<at::Tensor> first = weights_after(work, kWays[0]);
+  Fields fields;
+  for (const Way& way : kWays)
+    fields.emplace_back(concat("differing_in_", way.name),
+                        std::to_string(differing(first, weights_after(work, way))));
+  return fields;
+}
+
+std::vector<SchemeCase> chosen_schemes(const DeviceBench& bench) {
+  std::vector<SchemeCase> chosen;
+  for (const SchemeCase& scheme : kSchemeCases)
+    if (bench.schemes.empty() || std::ranges::count(bench.schemes, scheme.name) > 0)
+      chosen.push_back(scheme);
+  if (chosen.empty()) throw Error(ErrorKind::Experiment, "there is no such scheme");
+  return chosen;
+}
+
 }  // namespace
 
 void measure_steps(const DeviceBench& bench) {
-  for (const SchemeCase& scheme : kSchemeCases)
+  const std::vector<SchemeCase> schemes = chosen_schemes(bench);
+  const auto say = [&](const char* kind, const SchemeCase& scheme, const auto& measured) {
     for (const DeviceModel& model : device_models(bench))
-      for (const std::string& precision : device_precisions(bench)) {
-        if (!bench.scheme.empty() && bench.scheme != scheme.name) continue;
-        report("step",
+      for (const std::string& precision : device_precisions(bench))
+        report(kind,
                {{"model", json_text(model.name)},
                 {"precision", json_text(precision)},
+                {"numerics", json_text(bench.numerics)},
                 {"scheme", json_text(scheme.name)},
                 {"static", scheme.is_static ? "true" : "false"},
                 {"batch", std::to_string(model.batch)},
                 {"steps", std::to_string(model.steps)}},
-               [&] { return rounds_of(bench, model, scheme, precision); });
-      }
+               [&] { return measured(bench, model, scheme, precision); });
+  };
+  for (const SchemeCase& scheme : schemes) say("step", scheme, rounds_of);
+  say("bits", schemes.back(), bits_of);
 }
 
 }  // namespace pipewright::bench

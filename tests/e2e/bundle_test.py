@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/bundle with this build's program, and its launcher."""
+"""tools/bundle with this build's program, its launcher, and tools/gpu-check with a stand-in for programs and GPU."""
 
 import os
 import re
@@ -13,7 +13,7 @@ PROGRAM = harness.Path(harness.BINARY).parent / "with_libtorch/pipewright"
 SYSTEM = r"/(ld-linux.*|lib(c|m|dl|rt|pthread|util|resolv))\.so"  # parts of the C library
 
 
-class Bundle(harness.EndToEnd):
+class Scripts(harness.EndToEnd):
     def run_script(self, *command, code=0, **environment):
         cleared = ("Torch_DIR", "PIPEWRIGHT_PYTHON", "LD_LIBRARY_PATH")
         kept = {name: value for name, value in os.environ.items() if name not in cleared}
@@ -22,6 +22,8 @@ class Bundle(harness.EndToEnd):
         self.assertEqual(code, done.returncode, done.stdout + done.stderr)
         return done.stdout + done.stderr
 
+
+class Bundle(Scripts):
     def build_folder(self):
         """This build's program, and the smallest programs in the place of the others."""
         build = self.folder / "build"
@@ -44,6 +46,7 @@ class Bundle(harness.EndToEnd):
         self.assertEqual([], [file for file in loaded if not file.startswith(ours) and not re.search(SYSTEM, file)])
         self.run_script(bundle / "run", "gpu_tests", Torch_DIR=torch)
         self.assertTrue((bundle / "experiments/spectrain/vgg16.yaml").exists())
+        self.assertTrue(all(os.access(bundle / script, os.X_OK) for script in ("gpu-check", "gpu_peer.py")))
 
     def test_of_a_folder_without_the_programs_is_refused(self):
         self.assertIn("tools/bundle ARCHIVE.tar.gz", self.run_script(TOOLS / "bundle", "bundle.zip", code=2))
@@ -69,6 +72,52 @@ class Bundle(harness.EndToEnd):
         self.assertIn("there is no program 'dances'; expected one of: says", self.run_script(launch, "dances", code=2))
         self.assertIn("has no torch", self.run_script(launch, "says", code=2, PIPEWRIGHT_PYTHON="/nowhere/python"))
         self.assertIn("has no lib/libtorch_cpu.so", self.run_script(launch, "says", code=2, Torch_DIR="/nowhere"))
+
+
+class GpuCheck(Scripts):
+    """With a `run` and a Python that say what they are asked for, and play a fault that a test asks for.
+
+    tests/conformance/gpu_check_test.py has it from end to end."""
+
+    def check(self, fault="", *arguments, code=0):
+        for name in ("torch-version", "commit"):
+            self.write(f"bundle/{name}", "1\n")
+        script = self.write("bundle/gpu-check", (TOOLS / "gpu-check").read_text())
+        run = self.write("bundle/run", f'#!/bin/sh\necho "asked $*"\ncase "$*" in\n{fault}\nesac\n')
+        for file in (script, run):
+            file.chmod(0o755)
+        return self.run_script(script, *arguments, "out", code=code, PIPEWRIGHT_PYTHON=str(run))
+
+    def asked(self, file):
+        return re.findall("asked (.*)", (self.folder / "out" / file).read_text())
+
+    def test_the_most_important_parts_come_first_and_each_has_a_file(self):
+        said = self.check("", "--cifar10", ".")
+        files = ["tests.txt"] * 2 + ["steps.jsonl"] * 12 + ["memory.jsonl", "codecs.jsonl"] + ["log.txt"] * 3 + ["compiled.jsonl"] * 3
+        self.assertEqual(files, re.findall(r"(?m)^(\S+): .*: \d+ s$", said))
+        self.assertIn("--rounds 3 --model vgg16_bn --precision float32 --numerics fast", self.asked("steps.jsonl")[0])
+        sweep, table = (f"pipewright {command} {self.folder}/bundle/experiments/spectrain/vgg16.yaml" for command in ("sweep", "table"))
+        self.assertTrue(self.asked("log.txt")[0].startswith(sweep))
+        self.assertIn(f"--set dataset.root={self.folder.resolve()} ", self.asked("log.txt")[0])
+        self.assertFalse(any(each.startswith(table) for each in self.asked("log.txt")))  # there is nothing to show
+        self.assertEqual(said, (self.folder / "out/summary.txt").read_text())
+        self.assertIn("out is not empty", self.check(code=2))
+
+    def test_a_part_that_fails_fails_the_check_but_stops_nothing(self):
+        said = self.check("gpu_tests) echo '[  FAILED  ] 2 tests, listed below:'; exit 1 ;;", "--parts", "tests memory", code=1)
+        self.assertIn("tests.txt: run gpu_tests: failed with 1\n[  FAILED  ] 2 tests", said)
+        self.assertRegex(said, r"memory.jsonl: run device_bench memory .*: \d+ s\nSome parts failed.")
+
+    def test_a_part_that_is_killed_fails_the_check(self):
+        said = self.check("gpu_tests) kill -9 $$ ;;", "--parts", "tests", code=1)
+        self.assertIn("tests.txt: run gpu_tests: failed with 137", said)
+
+    def test_a_part_whose_time_is_over_keeps_what_it_printed(self):
+        said = self.check("*memory*) exec sleep 100 ;;", "--seconds", "3", "--parts", "memory codecs")
+        self.assertRegex(said, r"memory.jsonl: run device_bench memory .*: cut after \d+ s")
+        self.assertIn("All parts are fine.", said)
+        self.assertEqual(1, len(self.asked("memory.jsonl")))
+        self.assertEqual(1, len(self.asked("codecs.jsonl")))
 
 
 if __name__ == "__main__":

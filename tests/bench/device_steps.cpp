@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // What simulating a scheme on four stages costs on one device, against a plain LibTorch training
 // loop there: in serial, in threads that share one stream, and in threads with a stream each,
-// whose mini-batches overlap. Blocks of steps are taken in turns.
+// whose mini-batches overlap. For static schemes, the same kernels as one CUDA graph, too. Blocks
+// of steps are taken in turns.
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <iostream>
 #include <map>
+#include <optional>
+#include <span>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/measuring/made_up_batch.h"
+#include "core/runtime/devices/device_stream.h"
 #include "core/runtime/executor.h"
 #include "core/schedule/prove.h"
+#include "core/system/module_file.h"
 #include "core/system/terminal.h"
 #include "core/tensors/torch.h"
 #include "core/training/plan.h"
 #include "tests/bench/device_bench.h"
+#include "tests/bench/device_graph.h"
 #include "tests/bench/fixed_batches.h"
 #include "tests/bench/plain_models.h"
 
@@ -93,6 +102,7 @@ class Work {
   Work(const Work&) = delete;
 
   std::vector<std::unique_ptr<Stage>> stages() const { return plan_.stages(); }
+  Tensors inputs() { return batches_.inputs(0, batches_.share(0, 0, 0), wide.y.device()); }
   void block(const std::vector<std::unique_ptr<Stage>>& stages, const Way& way) {
     execute(plan_.training, stages,
             {.batches = batches_,
@@ -116,6 +126,87 @@ class Work {
   Plan plan_;
 };
 
+std::vector<at::Tensor> weights_of(const std::vector<std::unique_ptr<Stage>>& stages) {
+  std::vector<at::Tensor> weights;
+  for (const auto& stage : stages)
+    for (const auto& [name, parameter] : stage->named_parameters()) weights.push_back(parameter);
+  return weights;
+}
+
+/// Steps of a static scheme with one micro-batch, stage after stage. The stages do what they do in
+/// `serial`; what the host does between them is left out. On a GPU a block replays one CUDA graph
+/// of a step: as fast as `pipeline.execution: serial` could become by graphs.
+class GraphedStages {
+ public:
+  GraphedStages(Work& work, at::Device device)
+      : x_(work.inputs()), y_(work.wide.y), device_(device) {
+    const WorkerStream own(0,
+                           device_);  // autograd lets leaves remember the stream they are made on
+    stages_ = work.stages();
+    for (const auto& stage : stages_) stage->weights().rewind();
+  }
+  GraphedStages(const GraphedStages&) = delete;
+  ~GraphedStages() {
+    if (graph_ != nullptr) release_(graph_);
+  }
+
+  std::vector<at::Tensor> weights() const { return weights_of(stages_); }
+
+  /// Performs at least kWarmUps steps the first time.
+  void block(int steps) {
+    if (device_.is_cpu()) {
+      for (int i = 0; i < steps; ++i) step();
+      return;
+    }
+    const WorkerStream own(0, device_);
+    if (graph_ == nullptr) {
+      capture();
+      steps -= kWarmUps;
+    }
+    for (int i = 0; i < steps; ++i) replay_(graph_);
+  }
+
+ private:
+  static constexpr int kWarmUps = 3;
+
+  void step() {
+    const Pass pass;
+    Tensors values = x_;
+    for (const auto& stage : stages_) {
+      stage->use({stage->weights().latest_number(), 0, 0});
+      values = stage->forward(0, std::move(values), pass, stage != stages_.front());
+    }
+    static_cast<void>(stages_.back()->final_loss(0, {y_}));
+    Tensors gradients;
+    for (auto stage = stages_.rbegin(); stage != stages_.rend(); ++stage) {
+      const bool last = stage == stages_.rbegin(), first = *stage == stages_.front();
+      gradients = (*stage)->backward(
+          0, {.own_loss = last, .gradients = std::move(gradients), .input_gradient = !first});
+      (*stage)->update(/*in_place=*/true, 1e-3);
+    }
+  }
+
+  void capture() {
+    const auto file = module_file("libdevice_graph.so");
+    void* const module = file.empty() ? nullptr : ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (module == nullptr)
+      throw Error(ErrorKind::Data, concat("no graphs: ", file.empty() ? "not built" : ::dlerror()));
+    replay_ = reinterpret_cast<decltype(replay_)>(::dlsym(module, "pipewright_replay"));
+    release_ = reinterpret_cast<decltype(release_)>(::dlsym(module, "pipewright_release"));
+    const auto captured =
+        reinterpret_cast<decltype(&pipewright_capture)>(::dlsym(module, "pipewright_capture"));
+    graph_ = captured([](void* own) { static_cast<GraphedStages*>(own)->step(); }, this, kWarmUps);
+  }
+
+  Tensors x_;
+  at::Tensor y_;
+  at::Device device_;
+  std::vector<std::unique_ptr<Stage>> stages_;
+  void* graph_ = nullptr;
+  decltype(&pipewright_replay) replay_ = nullptr;
+  decltype(&pipewright_release) release_ = nullptr;
+};
+
 /// Lets another program take its turn between two rounds.
 void wait_for_turn(const DeviceBench& bench, int round, int steps) {
   if (!bench.paced) return;
@@ -123,6 +214,20 @@ void wait_for_turn(const DeviceBench& bench, int round, int steps) {
   std::fflush(stdout);
   std::string line;
   if (!std::getline(std::cin, line)) throw Error(ErrorKind::Interrupted, "the input has ended");
+}
+
+/// The weights after a block, trained from the same beginning.
+std::vector<at::Tensor> weights_after(Work& work, const Way& way) {
+  const auto stages = work.stages();
+  work.block(stages, way);
+  return weights_of(stages);
+}
+
+std::int64_t differing(const std::vector<at::Tensor>& one, const std::vector<at::Tensor>& other) {
+  const at::NoGradGuard no_grad;
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < one.size(); ++i) count += one[i].ne(other[i]).sum().item<int64_t>();
+  return count;
 }
 
 Fields rounds_of(const DeviceBench& bench, const DeviceModel& model, const SchemeCase& scheme,
@@ -134,7 +239,10 @@ Fields rounds_of(const DeviceBench& bench, const DeviceModel& model, const Schem
   expect_equal_size(opponent, parameters);
   const PlainStep plain =
       fused_loop(opponent, bench.device, work.experiment.train.precision.narrow().has_value());
+  std::optional<GraphedStages> graphed;
+  if (scheme.is_static) graphed.emplace(work, bench.device);
 
+  Fields fields{{"parameters", std::to_string(parameters)}};
   std::map<std::string, std::vector<double>> milliseconds;
   for (int round = 0; round <= bench.rounds; ++round) {
     wait_for_turn(bench, round, model.steps);
@@ -145,32 +253,25 @@ Fields rounds_of(const DeviceBench& bench, const DeviceModel& model, const Schem
     take("plain", [&] {
       for (int i = 0; i < model.steps; ++i) plain(work.wide.x[0], work.wide.y);
     });
-    for (const Way& way : kWays) take(way.name, [&] { work.block(stages, way); });
+    take(kWays[0].name, [&] { work.block(stages, kWays[0]); });
+    if (graphed) try {
+        take("graph", [&] { graphed->block(model.steps); });
+        if (round == 0)
+          fields.emplace_back("differing_in_graph",
+                              std::to_string(differing(weights_of(stages), graphed->weights())));
+      } catch (const std::exception& error) {  // LibTorch's too: the other ways are still measured
+        fields.emplace_back("graph_error", json_text(split(error.what(), '\n').front()));
+        graphed.reset();
+      }
+    for (const Way& way : std::span(kWays).subspan(1))
+      take(way.name, [&] { work.block(stages, way); });
   }
-  Fields fields{{"parameters", std::to_string(parameters)}};
   for (const auto& [name, numbers] : milliseconds)
     fields.emplace_back(concat(name, "_ms"), json_numbers(numbers));
-  for (const Way& way : kWays)
-    fields.emplace_back(concat(way.name, "_over_plain"),
-                        json_ratios(milliseconds[way.name], milliseconds["plain"]));
+  for (const auto& [name, numbers] : milliseconds)
+    if (name != "plain" && numbers.size() == milliseconds["plain"].size())
+      fields.emplace_back(concat(name, "_over_plain"), json_ratios(numbers, milliseconds["plain"]));
   return fields;
-}
-
-/// The weights after a block, trained from the same beginning.
-std::vector<at::Tensor> weights_after(Work& work, const Way& way) {
-  const auto stages = work.stages();
-  work.block(stages, way);
-  std::vector<at::Tensor> weights;
-  for (const auto& stage : stages)
-    for (const auto& [name, parameter] : stage->named_parameters()) weights.push_back(parameter);
-  return weights;
-}
-
-std::int64_t differing(const std::vector<at::Tensor>& one, const std::vector<at::Tensor>& other) {
-  const at::NoGradGuard no_grad;
-  std::int64_t count = 0;
-  for (std::size_t i = 0; i < one.size(); ++i) count += one[i].ne(other[i]).sum().item<int64_t>();
-  return count;
 }
 
 /// How many weights differ from those of the first block in serial.

@@ -170,13 +170,18 @@ std::vector<RunRecord> results_on(const std::filesystem::path& hardware, const V
   return records;
 }
 
+std::string hardware_remark(const TableSpec& spec) {
+  const TableKey* metric = metric_without_hardware(spec);
+  if (metric == nullptr) return {};
+  return concat("the table shows ", metric->name,
+                ", which is simulated on hardware; set table.hardware, or `pipewright table FILE "
+                "--hardware H.yaml` prints it");
+}
+
 void print_results(const Value& document, std::vector<RunRecord> records) {
   TableSpec spec = read_table_spec(document);
-  if (const TableKey* metric = metric_without_hardware(spec)) {
-    print_error(
-        "the table shows %s, which is simulated on hardware; `pipewright table FILE "
-        "--hardware H.yaml` prints it\n",
-        metric->name.c_str());
+  if (const std::string missing = hardware_remark(spec); !missing.empty()) {
+    print_error("%s\n", missing.c_str());
     if (is_modelled(spec.metric.name)) return;
     std::erase_if(spec.beside, [](const TableKey& each) { return is_modelled(each.name); });
   }

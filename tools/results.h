@@ -8,6 +8,7 @@
 
 #include "core/config/value.h"
 #include "core/records/run_record.h"
+#include "core/tables/table_spec.h"
 #include "tools/command.h"
 
 namespace pipewright {
@@ -47,6 +48,9 @@ void use_rows(const RowFiles& files, const Value& document, std::vector<RunRecor
 /// hardware of that file unless its path is empty.
 std::vector<RunRecord> results_on(const std::filesystem::path& hardware, const Value& document,
                                   const std::filesystem::path& folder, const RowFiles& files = {});
+
+/// A sentence on a metric of the table that is simulated on hardware, where none is given; else "".
+std::string hardware_remark(const TableSpec& spec);
 
 /// Prints the document's table of its runs as Markdown, then one sentence on its best and worst
 /// cell with the command that shows the schedule of the best.

@@ -60,6 +60,11 @@ bool in_range(const OptionInfo& info, Number number) {
   return value >= info.least.value_or(value) && value <= info.most.value_or(value);
 }
 
+/// How the message begins of an option whose value is refused.
+std::string refusal(const std::string& full_name, const OptionInfo& info, const Value& value) {
+  return concat(full_name, " is ", value.shown(), "; expected ", expected(info));
+}
+
 /// The folder that relative paths in a value with this place start from.
 std::filesystem::path folder_of(const Place& place) {
   if (place.file.starts_with("--")) return ".";
@@ -307,6 +312,13 @@ Place Options::where(const std::string& name) const {
 }
 
 void Options::problem(const std::string& name, const std::string& message) {
+  const Value* const value = find(name);
+  const auto info = std::ranges::find(declared_, name, &OptionInfo::name);
+  const bool known = value != nullptr && info != declared_.end();
+  const std::string refused = known ? refusal(full_name(name), *info, *value) : std::string();
+  const auto is_refusal = [&](const Error& error) { return error.message().starts_with(refused); };
+  // Of a refused value the fallback is judged, which nobody has written.
+  if (known && std::ranges::any_of(problems_->errors(), is_refusal)) return;
   const std::string_view link = is_predicate(message) ? " " : ": ";
   problems_->add(where(name), concat(full_name(name), link, message));
 }
@@ -380,8 +392,8 @@ void Options::accept(const std::string& name, Value value) {
 }
 
 void Options::refuse(const OptionInfo& info, const Value& value, const std::string& hint) {
-  problems_->add(value.place, concat(full_name(info.name), " is ", value.shown(), "; expected ",
-                                     expected(info), advice(info, value), hint));
+  problems_->add(value.place,
+                 concat(refusal(full_name(info.name), info, value), advice(info, value), hint));
 }
 
 /// Converts the given value; nullopt when none is given, or when it is wrong, which is recorded.

@@ -142,15 +142,18 @@ std::vector<std::string> read_globs(Options& options) {
                                   "Names of the group's parameters, as weights files have them: "
                                   "layers.*.weight, or a list. * stands for any characters, ? for "
                                   "one.");
+  const bool list = given.is(Value::Kind::Sequence);
+  constexpr const char* kExpected = "expected names of parameters, such as layers.*.weight";
   std::vector<std::string> globs;
-  for (const Value& each : given.is(Value::Kind::Sequence) ? given.items : std::vector{given})
+  for (const Value& each : list ? given.items : std::vector{given})
     if (each.is(Value::Kind::Text)) globs.push_back(each.text);
   if (!options.given("match"))
-    options.problem("match", "is missing; expected names of parameters, such as layers.*.weight");
-  else if (globs.empty() || (given.is(Value::Kind::Sequence) && globs.size() < given.items.size()))
-    options.problem("match", concat("is ", given.shown(),
-                                    "; expected names of parameters, such as layers.*.weight, or a "
-                                    "list of such"));
+    options.problem("match", concat("is missing; ", kExpected));
+  else if (list ? globs.size() < given.items.size() : globs.empty())
+    options.problem("match", concat("is ", list ? "no list of names" : given.shown(), "; ",
+                                    kExpected, ", or a list of such"));
+  else if (globs.empty())
+    options.problem("match", concat("is empty, so the group has no parameter; ", kExpected));
   return globs;
 }
 

@@ -9,6 +9,8 @@
 #include "core/codecs/codec.h"
 #include "core/config/file_kind.h"
 #include "core/config/merge.h"
+#include "core/measuring/modelled.h"
+#include "core/simulation/shipped_hardware.h"
 
 namespace pipewright {
 namespace {
@@ -74,6 +76,32 @@ std::filesystem::path read_file_option(Options& section) {
                       "which the other options of this section are laid; \"\" = none.");
 }
 
+/// "; did you mean …?" with the path of the shipped description of such a name, if there is one.
+std::string shipped_like(const std::filesystem::path& file) {
+  std::vector<std::string> names;
+  for (const ShippedHardware& each : shipped_hardware()) names.push_back(each.name);
+  const std::string name = nearest(file.stem().string(), names);
+  return name.empty() ? "; `pipewright list hardware` names those that come with the program"
+                      : concat("; did you mean ", hardware_file(name).string(), "?");
+}
+
+/// Reads the description that a table or plots name.
+void check_shown_on(const Value& document, const std::string& section, Problems& problems) {
+  Problems unheard;  // the section's reader reports them
+  Options options(document.find(section), section, unheard);
+  const std::filesystem::path file = options.path("hardware", "", "");
+  std::error_code none;
+  std::vector<RunRecord> no_runs;
+  if (!file.empty()) try {
+      add_modelled(no_runs, load_hardware(file));
+    } catch (const Error& error) {
+      problems.add(options.where("hardware"),
+                   concat(section, ".hardware: ", join(split(error.what(), '\n'), "; "),
+                          std::filesystem::exists(file, none) ? "" : shipped_like(file)),
+                   error.kind());
+    }
+}
+
 }  // namespace
 
 Hardware load_hardware(const std::filesystem::path& file) {
@@ -129,6 +157,9 @@ void check_hardware(const Value& document) {
   HardwareSource hardware;
   for (const SweepPoint& point : expand_sweep(document))
     hardware.of(point.document, PipelineShape());
+  Problems problems;
+  for (const char* section : {"table", "plot"}) check_shown_on(document, section, problems);
+  problems.throw_if_any();
 }
 
 std::vector<OptionInfo> hardware_section_options() {

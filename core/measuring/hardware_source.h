@@ -43,8 +43,8 @@ class HardwareSource {
   std::map<std::filesystem::path, Value> files_ PIPEWRIGHT_GUARDED_BY(mutex_);
 };
 
-/// Reads the hardware of every point of the document's sweep, or of a file without one. Throws
-/// Error{Experiment} with all problems of the first that has any.
+/// Reads the hardware of every point of the document's sweep, or of a file without one, and what
+/// `table.hardware` and `plot.hardware` name. Throws the problems of the first that has any.
 void check_hardware(const Value& document);
 
 /// The options of the section `hardware`, for `describe` and the JSON Schema.

@@ -161,12 +161,13 @@ std::string print_differences(const std::string& name, const std::string& metric
   const auto escaped = [&](const std::string& text) {
     return latex ? latex_text(text) : format == TableFormat::Markdown ? markdown_text(text) : text;
   };
-  std::string text =
-      escaped(concat("Against ", name, " in ", metric,
-                     is_time_to(metric) ? ", as ratios, by t tests of means of logarithms (paired"
-                                        : ", by t tests of differences of means (paired",
-                     " by seed where 3 seeds are in both, "
-                     "otherwise Welch's) at 5 % for all comparisons together (Holm):"));
+  std::string text = escaped(
+      concat("Against ", name, " in ", metric,
+             is_time_to(metric)
+                 ? ", as ratios of geometric means, by t tests of means of logarithms (paired"
+                 : ", by t tests of differences of means (paired",
+             " by seed where 3 seeds are in both, "
+             "otherwise Welch's) at 5 % for all comparisons together (Holm):"));
   text += latex ? "\n\\begin{itemize}\n" : "\n";
   for (const ClaimTest& test : differences)
     text += concat(latex ? "  \\item " : "- ", escaped(test.of), ": ",

@@ -109,7 +109,7 @@ std::string print_tradeoff(const TableSpec& spec, const std::vector<TradeoffRow>
       metric, percent ? " in percent" : "", " against the time modelled on ",
       markdown_text(spec.hardware.stem().string()), "; ★ marks those that no other beats in both",
       some_diverged ? ", among those of which no run diverged" : "", ".\n\n| | ", metric,
-      " | time | samples/s | bubble in % | GiB of state on the fullest "
+      " | time of the whole training | samples/s | bubble in % | GiB of state on the fullest "
       "worker | |\n|:--|--:|--:|--:|--:|"
       "--:|:--|\n");
   for (const TradeoffRow& row : rows) text += line_of(row, percent);

@@ -137,6 +137,33 @@ void check_minibatches(Plan& plan) {
                 e.where("pipeline.microbatches"));
 }
 
+/// A remark on evaluations that are rarer than the training is long; "" for others.
+std::string evaluation_remark(const DrainPoints& drains) {
+  if (drains.evaluate_every <= drains.minibatches) return {};
+  return concat("train.evaluate asks for an evaluation every ",
+                counted(drains.evaluate_every, "mini-batch"), ", and the training has ",
+                drains.minibatches, ": only its end is evaluated");
+}
+
+/// A remark on a training that ends before its learning rate has risen; "" for others.
+std::string warmup_remark(const Plan& plan) {
+  const bool per_step = plan.experiment->lr_schedule.per_step();
+  const std::int64_t unit = per_step ? 1 : plan.minibatches;
+  const std::int64_t units = (plan.drains.minibatches + unit - 1) / unit;
+  const Value* const length = plan.experiment->resolved.find_path("lr_schedule.warmup.length");
+  if (length->integer <= units) return {};
+  return concat("lr_schedule.warmup.length is ", length->integer, ", and the training has ",
+                counted(units, per_step ? "mini-batch" : "epoch"),
+                ": the learning rate is still rising when it ends");
+}
+
+/// A remark on a scheme that is nothing of its own without slices; "" for others.
+std::string slices_remark(const Experiment& e) {
+  if (e.pipeline.slices > 1 || e.resolved.find_path("scheme.name")->text != "seq1f1b") return {};
+  return "the scheme seq1f1b works on slices of sequences, and pipeline.slices is 1: its schedule "
+         "is that of one_f_one_b";
+}
+
 void check_heads(const Experiment& e, const std::vector<int>& auxiliary) {
   for (const int stage : auxiliary) {
     if (!e.head_behind(stage))
@@ -217,7 +244,9 @@ std::int64_t Plan::samples_in(std::int64_t count) const {
 
 std::vector<std::string> Plan::remarks() const {
   std::vector<std::string> all = dataset->remarks();
-  all.insert(all.end(), {drains.remark(), perturbation_remark(experiment->perturbation)});
+  all.insert(all.end(),
+             {drains.remark(), evaluation_remark(drains), warmup_remark(*this),
+              slices_remark(*experiment), perturbation_remark(experiment->perturbation)});
   std::erase(all, "");
   return all;
 }

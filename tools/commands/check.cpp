@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <thread>
@@ -40,6 +41,7 @@
 #include "core/training/memory_need.h"
 #include "core/training/plan.h"
 #include "tools/command.h"
+#include "tools/results.h"
 #include "tools/start/libtorch.h"
 
 namespace pipewright {
@@ -137,6 +139,11 @@ void check(const std::vector<std::function<void()>>& parts) {
   if (!wrong.empty()) throw Error(ErrorKind::Experiment, join(wrong, "\n"));
 }
 
+void print_notes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes)
+    if (!note.empty()) print("\nnote: %s\n", note.c_str());
+}
+
 /// `here`: the plan is for this machine.
 void print_remarks(const Plan& plan, bool here) {
   const Experiment& e = *plan.experiment;
@@ -152,8 +159,7 @@ void print_remarks(const Plan& plan, bool here) {
                  {update_remark(plan.training), edges_remark(rules_beyond_edges(e))});
   for (const NamedGradientRule& rule : e.gradient_rules) remarks.push_back(rule.rule->remark());
   std::ranges::move(plan.remarks(), std::back_inserter(remarks));
-  for (const std::string& remark : remarks)
-    if (!remark.empty()) print("\nnote: %s\n", remark.c_str());
+  print_notes(remarks);
 }
 
 /// Explains the cut if there is a profile of the layers: the one it names, or one beside the run
@@ -210,6 +216,7 @@ void check_one(const CommandLine& line, Value document, const std::string& remar
   print_edges(settled);
   if (!fit) print_cut(settled);
   print_remarks(plan, !fit);
+  print_notes({hardware_remark(read_table_spec(document))});
   fit ? fit->require() : check_memory(plan);
 }
 
@@ -300,6 +307,7 @@ void check_all_of(const CommandLine& line, Value document, const Problems& fault
   std::vector<RunRecord> planned;
   SweepDuration duration;
   std::set<std::string> rules;
+  std::map<std::string, std::vector<std::string>> remarks;  // with the runs that have each
   const std::size_t runs = check_sweep(
       document,
       {.runs = std::filesystem::path(kRuns) / name, .recorded = {}, .tell = tell, .of_sweep = true},
@@ -310,6 +318,7 @@ void check_all_of(const CommandLine& line, Value document, const Problems& fault
         planned.emplace_back().config = plan.experiment->resolved;
         duration.add(plan, of);
         for (const std::string& rule : rules_beyond_edges(*plan.experiment)) rules.insert(rule);
+        for (const std::string& remark : plan.remarks()) remarks[remark].push_back(title);
       });
   check_named_keys(document, planned);
   const std::vector<RunRecord> records =
@@ -328,9 +337,16 @@ void check_all_of(const CommandLine& line, Value document, const Problems& fault
     print("Every worker fits into the memory of its device of %s.\n", machine->name.c_str());
   else
     print_duration(duration);
-  if (!rules.empty()) print("\nnote: %s\n", edges_remark({rules.begin(), rules.end()}).c_str());
-  if (const std::string few = few_runs_remark(document, records); !few.empty())
-    print("\nnote: %s\n", few.c_str());
+  std::vector<std::string> notes{edges_remark({rules.begin(), rules.end()}),
+                                 few_runs_remark(document, records),
+                                 hardware_remark(read_table_spec(document))};
+  for (const auto& [remark, of] : remarks) {
+    const std::string others = of.size() > 1 ? concat(" and ", of.size() - 1, " more") : "";
+    notes.push_back(of.size() == planned.size()
+                        ? remark
+                        : concat(remark, " (run '", of.front(), "'", others, ")"));
+  }
+  print_notes(notes);
   if (!pilot.empty()) print_pilot(document, records, pilot);
 }
 

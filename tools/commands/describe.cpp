@@ -255,6 +255,27 @@ bool describe_key(const std::string& wanted) {
   return false;
 }
 
+/// Adds the options that are called so, with or without the sections around them, by dotted names.
+void find_options(const std::vector<OptionInfo>& among, const std::string& around,
+                  const std::string& wanted, std::vector<OptionInfo>& found) {
+  for (OptionInfo info : among) {
+    const std::string dotted = around + info.name;
+    find_options(info.section, dotted + ".", wanted, found);
+    if (!around.empty() && (wanted == info.name || wanted == dotted)) {
+      info.name = dotted;
+      found.push_back(std::move(info));
+    }
+  }
+}
+
+/// Describes the options within sections that are called so; false if there are none.
+bool describe_option(const std::string& wanted) {
+  std::vector<OptionInfo> found;
+  find_options(plain_sections(), "", wanted, found);
+  print("%s", describe_options(found).c_str());
+  return !found.empty();
+}
+
 int run_describe(const std::vector<std::string>& arguments) {
   CommandLine line(kDescribe,
                    "Says what a part is, what its options mean and how it is written in YAML.");
@@ -292,7 +313,9 @@ int run_describe(const std::vector<std::string>& arguments) {
                                      : concat(info.name, ": ", example_line("", info.section)));
     return 0;
   }
-  if (name.empty() && (describe_key(wanted) || describe_part_called(wanted))) return 0;
+  if (name.empty() &&
+      (describe_key(wanted) || describe_part_called(wanted) || describe_option(wanted)))
+    return 0;
   for (const ExperimentKey& key : experiment_keys())
     if (std::ranges::count(known, key.name) == 0) known.push_back(key.name);
   const std::string explained = elsewhere(wanted);

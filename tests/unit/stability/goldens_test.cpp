@@ -3,6 +3,7 @@
 // polynomials, to the digits in which they are written here.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numbers>
 #include <vector>
 
@@ -22,6 +23,10 @@ TEST(StabilityGoldens, OfSgdAreOfPipeMaresLemma) {
   for (const auto& [delay, edge] :
        std::vector<Golden>{{0, 2}, {1, 1}, {2, 0.618034}, {3, 0.445042}, {7, 0.209057}})
     EXPECT_NEAR(edge_alone(delayed(delay, {}), 0), edge, tolerance::written(6)) << delay;
+  for (int delay = 0; delay <= 40; ++delay)
+    EXPECT_NEAR(edge_alone(delayed(delay, {}), 0), 2 * std::sin(std::numbers::pi / (4 * delay + 2)),
+                tolerance::kSpectralEdge)
+        << delay;
 }
 
 TEST(StabilityGoldens, OfMomentum) {

@@ -132,7 +132,7 @@ TEST_F(TimesTo, AreComparedAsRatiosInPairsOfEqualSeeds) {
   EXPECT_NEAR(tests[0].interval.low, std::exp(mean - reach), 1e-6);
   EXPECT_NEAR(tests[0].interval.high, std::exp(mean + reach), 1e-6);
   const std::string text = print_differences("gpipe", tokens.metric, tests, TableFormat::Csv);
-  EXPECT_NE(text.find("as ratios"), std::string::npos) << text;
+  EXPECT_NE(text.find("as ratios of geometric means, by t tests"), std::string::npos) << text;
   EXPECT_NE(text.find(") over gpipe ("), std::string::npos) << text;
 }
 

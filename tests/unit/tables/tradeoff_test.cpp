@@ -79,7 +79,8 @@ TEST_F(Tradeoffs, ARowIsTheMeanOverItsRunsThatAreDone) {
   EXPECT_EQ(print_tradeoff(spec(), rows),
             "test_accuracy in percent against the time modelled on h; ★ marks those that no "
             "other beats in both.\n\n"
-            "| | test_accuracy | time | samples/s | bubble in % | GiB of state on the fullest "
+            "| | test_accuracy | time of the whole training | samples/s | bubble in % | GiB of "
+            "state on the fullest "
             "worker | |\n"
             "|:--|--:|--:|--:|--:|--:|:--|\n"
             "| a | 85.00 ± 7.07 (2) | 3 h | 100 | 25.0 | 2 | ★ |\n");

@@ -86,6 +86,12 @@ constexpr std::array kModels{
     "model: {name: vgg16, width: 0.0625, classes: 3}, loader.batch_size: 4, dataset.train: 12",
     "model: {name: resnet18, width: 0.125, size: 32, classes: 3}, dataset.train: 16",
     "model: {name: gpt, vocabulary: 16, tokens: 8, width: 16, heads: 2, layers: 4}",
+    "model: {name: gpt, vocabulary: 16, tokens: 8, width: 16, heads: 2, layers: 4, tie: same}",
+    "model: {name: gpt, vocabulary: 16, tokens: 8, width: 16, heads: 2, layers: 4, tie: late}",
+    "model: {name: decoder, vocabulary: 16, tokens: 8, width: 16, heads: 4, kv_heads: 2, layers: "
+    "4}",
+    "model: {name: decoder, vocabulary: 16, tokens: 8, width: 16, heads: 4, layers: 4, subspace: "
+    "4}",
     "model: {name: transformer, vocabulary: 16, tokens: 8, width: 16, heads: 2, blocks: 2}",
     "model: {name: residual_lstm, vocabulary: 16, tokens: 8, width: 16}",
     "model: {name: gnmt8, vocabulary: 16, tokens: 8, width: 16}"};
@@ -100,6 +106,14 @@ TEST_P(Gpu, GivesTheSameBitsInSerialAndThreadsForEveryModelInEveryFormat) {
 
 TEST_P(Gpu, GivesTheSameBitsWhereThreadsFactorizeMatrices) {
   expect_equal_ways("{scheme: {name: pipedream}, optimizer: {name: soap, lr: 0.001}}", devices());
+}
+
+TEST_P(Gpu, GivesTheSameWhereGroupsOfParametersHaveOptimizers) {
+  for (const char* scheme : {"gpipe", "pipedream", "spectrain"})
+    expect_equal_elsewhere(
+        concat("{scheme: {name: ", scheme, "}, train.precision: float64, optimizer: {name: sgd, ",
+               "lr: 0.05, momentum: 0.9, groups: [{match: '*.bias', name: adam, lr: 0.01}]}}"),
+        devices());
 }
 
 TEST_P(Gpu, GivesTheSameOfADisturbedTraining) {

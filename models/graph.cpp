@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Somebody's nn.Module: `tools/import_torch.py` exports it into a folder, and this model trains
 /// it. Its layers are the module's own submodules.
-#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -10,8 +9,8 @@
 #include "core/base/error.h"
 #include "core/nn/layers.h"
 #include "core/nn/model.h"
-#include "models/graph/graph_cut.h"
 #include "models/graph/graph_layer.h"
+#include "models/graph/graph_ties.h"
 
 namespace pipewright {
 namespace {
@@ -28,13 +27,15 @@ class Graph final : public Model {
             "How many parts of a module's path name a layer: with 1 \"layer1\" is a layer, with 2 "
             "\"layer1.0\" is one.",
             {1, 100}))),
-        lends_(options.choice(
-                   "tie", {"none", "same"}, "none",
-                   "Whether a cut may part two layers that read one parameter, such as an "
-                   "embedding and an output. same: it may; the parameter belongs to the first, "
-                   "whose stage sends the weights that its forward has read to the other's stage, "
-                   "which sends their gradient back. Of a module with several such parameters, "
-                   "those that lie the farthest apart.") == "same") {
+        tie_(read_tie(
+            options,
+            "Whether a cut may part layers that read one parameter, such as an embedding and an "
+            "output. none: it may not. start: it may, and each has a copy, which is equal when "
+            "the training starts and then has its own updates. same: it may; the parameter "
+            "belongs to the first, whose stage sends the weights that its forward has read to "
+            "the others', which send their gradients back; of several parameters those whose "
+            "uses nest like brackets. late: it may, and each has a copy, which applies its own "
+            "gradient at once and the others' when the schedule has brought them.")) {
     if (!options.given("weights"))
       options.problem("weights",
                       "is missing; expected the file weights.safetensors of the folder, from which "
@@ -42,19 +43,10 @@ class Graph final : public Model {
   }
 
   std::vector<LayerPtr> layers() const override {
-    const auto all_shared = shared_parameters(*file(), depth_);
-    const std::string shared = lends_ && !all_shared.empty() ? all_shared[0].name : "";
-    std::vector<LayerPtr> all = layers_of(shared);
-    std::vector<LayerPtr*> users;
-    for (LayerPtr& layer : all)
-      if (std::ranges::count(layer->parameters(), "." + shared, &ParameterSpec::name) > 0)
-        users.push_back(&layer);
-    if (users.size() > 2) return layers_of("");  // one lends to one
-    for (std::size_t i = 0; users.size() == 2 && i < 2; ++i) {
-      const std::string name = (*users[i])->name();
-      *users[i] = i == 0 ? lend(*users[i], "." + shared) : borrow(*users[i], "." + shared);
-      (*users[i])->set_name(name);
-    }
+    const TiedRuns tied = tied_runs(*file(), depth_, tie_);
+    std::vector<LayerPtr> all;
+    for (std::size_t i = 0; i < tied.runs.size(); ++i)
+      all.push_back(sharing(graph_layer(file(), tied.runs[i]), tied.shares[i]));
     return all;
   }
 
@@ -78,17 +70,9 @@ class Graph final : public Model {
   }
   std::int64_t classes() const override { return file()->output_shape.back(); }
   LayerPtr head(std::size_t) const override { return nullptr; }
-  std::string why_so_few_layers() const override { return why_so_few(*file(), depth_, lends_); }
+  std::string why_so_few_layers() const override { return why_so_few(*file(), depth_, tie_); }
 
  private:
-  /// The layers between which a cut may part the uses of the parameter `lent`.
-  std::vector<LayerPtr> layers_of(const std::string& lent) const {
-    std::vector<LayerPtr> all;
-    for (const GraphRun& run : graph_runs(*file(), depth_, lent))
-      all.push_back(graph_layer(file(), run));
-    return all;
-  }
-
   /// The file, read when it is first asked for: constructors read options only.
   const std::shared_ptr<const GraphFile>& file() const {
     std::call_once(read_, [this] { file_ = std::make_shared<GraphFile>(read_graph(folder_)); });
@@ -97,7 +81,7 @@ class Graph final : public Model {
 
   std::filesystem::path folder_;
   int depth_;
-  bool lends_;
+  Tie tie_;
   mutable std::once_flag read_;
   mutable std::shared_ptr<const GraphFile> file_;
 };

@@ -84,7 +84,7 @@ def remarks(export, document, module, inputs, choose):
     if choose.remark:
         yield choose.remark
     for name, known in export.ties.items():
-        yield f"'{known}' and '{name}' are one parameter, so no cut lies between their uses (model.tie: same lets a cut part two; --untie makes two parameters of them)"
+        yield f"'{known}' and '{name}' are one parameter, so no cut lies between their uses (model.tie lets a cut part them; --untie makes two parameters of them)"
     frozen = [name for name in export.constants if name in dict(module.named_parameters())]
     if frozen:
         yield f"parameters that require no gradient are left as they are: {len(frozen)}, the first '{frozen[0]}'"

@@ -94,6 +94,17 @@ def check_untied(untied, held):
         )
 
 
+def check_copies(weights, trained, expected):
+    """Refuses copies of one parameter (`model.tie`) that are no longer equal; "wte.weight#2" is one of "wte.weight"."""
+    for name, tensor in trained.items():
+        first = name.partition("#")[0]
+        if first != name and first in expected and tensor != trained[first]:
+            raise Refused(
+                f"{weights}: '{name}' and '{first}' are one parameter of the module, and model.tie: start trained them as two; "
+                "expected model.tie: same or late, or an import with --untie"
+            )
+
+
 def state(folder, weights, untied_there):
     """The tensors of the module's state_dict()."""
     names, expected, untied = graph_of(folder)
@@ -103,6 +114,7 @@ def state(folder, weights, untied_there):
             raise Refused(f"{weights}: has no '{name}', which {folder}/graph.json trains")
         if trained[name][1] != shape:
             raise Refused(f"{weights}: '{name}' has the shape {trained[name][1]}, in {folder}/graph.json {shape}")
+    check_copies(weights, trained, expected)
     others = {}
     for file in ("constants.safetensors", "rest.safetensors"):
         if (folder / file).exists():

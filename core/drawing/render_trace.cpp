@@ -170,9 +170,9 @@ class Trace {
       if (action.stage == loan.from)
         add_message(worker, position, lent_.giver(action, loan.to), "gradient of weights");
     }
-    for (const ActionPlace& giver :
-         late_.givers({static_cast<int>(worker), static_cast<int>(position)}))
-      add_message(worker, position, giver, "gradient of weights");
+    for (const LateGradient& each :
+         late_.taken({static_cast<int>(worker), static_cast<int>(position)}))
+      add_message(worker, position, each.pass, "gradient of weights");
   }
 
   /// Adds the arrow of a message, if it comes from another worker. It starts 1 µs before the

@@ -73,6 +73,10 @@ void place_stages(Experiment& e, const Value& document, Problems& problems) {
 
 /// Sets the names of the model's tensors in the format of its weights file.
 void name_weights(Experiment& e, const Value& resolved) {
+  for (const LayerPtr& layer : e.layers)
+    for (const ParameterSpec& spec : layer->parameters())
+      if (!spec.drawn_as.empty())
+        e.weights.begins_as[parameter_name(*layer, spec.name)] = spec.drawn_as;
   const std::string model = resolved.find_path("model.name")->text;
   const std::string format = resolved.find_path("model.weights_format")->text;
   if (format == kOwnFormat) return;
@@ -190,7 +194,7 @@ void check_gradient_rules(const Experiment& e, const Value& document, Problems& 
 bool reads_its_newest(const Experiment& e) {
   constexpr int kManyStages = 64, kAfterAnyWarmUp = 1'000'000'000;
   const int steady = 2 * std::min(e.pipeline.stages, kManyStages) + 2;  // mini-batches
-  const ProvedSchedule proved = prove(e.schedule_in(e.shape(steady, kAfterAnyWarmUp)));
+  const ProvedSchedule proved = prove(e.schedule_without_rules(e.shape(steady, kAfterAnyWarmUp)));
   bool newest = true;
   for_each_action(proved.schedule, [&](ActionPlace place, const Action& action) {
     if (action.kind == ActionKind::Forward && action.stage == 0)
@@ -212,8 +216,8 @@ void check_shared_weights(const Experiment& e, const Value& document, const Valu
     refuse(
         "but in one stage, or with a flush after every mini-batch, copies would always be equal; "
         "expected tie: same");
-  const bool lends =
-      std::ranges::any_of(e.layers, [](const LayerPtr& layer) { return layer->skips().lent > 0; });
+  const bool lends = std::ranges::any_of(
+      e.layers, [](const LayerPtr& layer) { return !layer->skips().lends.empty(); });
   if ((!lends && tie != "late") || e.pipeline.stages == 1) return;
   if (!e.scheme->auxiliary_sites(e.pipeline.stages).empty())
     refuse(

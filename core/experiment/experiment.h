@@ -74,7 +74,7 @@ struct PipelineOptions {
 struct Layout {
   std::vector<std::int64_t> balance;  ///< layers per stage; empty: open
   std::vector<Skip> skips;            ///< skip connections between these stages
-  std::optional<TiedCopies> tied = {};
+  std::vector<TiedCopies> tied = {};
   std::vector<int> placement;                       ///< worker of each stage
   std::vector<std::vector<int>> replica_placement;  ///< by the scheme, where replicas share workers
   /// Memory format of images, false if the model convolves none; no value: open.

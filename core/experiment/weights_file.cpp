@@ -2,6 +2,7 @@
 #include "core/experiment/weights_file.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -22,10 +23,14 @@ NameTranslation translation(const WeightsFile& file) {
   return NameTranslation(file.names.value_or(ForeignNames{}));
 }
 
-/// Where the tensor of our name is in the file.
+/// Where the tensor of our name may be in the file.
 ForeignTensor source_of(const std::string& name, const WeightsFile& file,
                         const NameTranslation& translated) {
-  return file.names ? translated.theirs(name) : ForeignTensor{{name}};
+  ForeignTensor source = file.names ? translated.theirs(name) : ForeignTensor{{name}};
+  if (const auto first = file.begins_as.find(name); first != file.begins_as.end())
+    std::ranges::copy(source_of(first->second, file, translated).names,
+                      std::back_inserter(source.names));
+  return source;
 }
 
 bool is_of(const std::string& name, const std::string& layer) {

@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,6 +21,8 @@ struct WeightsFile {
   std::filesystem::path path;         ///< "": none, initialise the weights
   std::optional<ForeignNames> names;  ///< another library's names; none: ours
   std::vector<std::string> fresh;     ///< layers that are initialised even if the file has them
+  /// A parameter that the file lacks begins as that one (ParameterSpec::drawn_as).
+  std::map<std::string, std::string> begins_as = {};
 };
 
 /// Checks that the file has exactly the declared names (in its own naming) and shapes, except those

@@ -248,7 +248,7 @@ ChakraTraces::ChakraTraces(const SimulatedSchedule& simulated) : simulated_(simu
   const PipelineShape& shape = simulated.proved.schedule.shape;
   for (const Skip& skip : shape.skips)
     if (skip.lent_bytes > 0) refuse(skip.from, skip.to);
-  if (shape.tied) refuse(shape.tied->first, shape.tied->second);
+  for (const TiedCopies& tied : shape.tied) refuse(tied.first, tied.second);
 }
 
 std::string ChakraTraces::of_worker(int worker) const {

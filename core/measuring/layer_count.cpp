@@ -27,7 +27,8 @@ LayerCost count_layer(const Layer& layer, Tensors& x, const Experiment& e) {
   }
   cost.update_kernels = update_kernels(*e.optimizer, layer, parameters);
   cost.output_bytes = boundary_bytes(x);
-  if (layer.skips().lent > 0) cost.output_bytes -= static_cast<std::int64_t>(x.back().nbytes());
+  for (auto lent = x.end() - lent_behind(layer); lent != x.end(); ++lent)
+    cost.output_bytes -= static_cast<std::int64_t>(lent->nbytes());
   for (const at::Tensor& parameter : parameters) {
     cost.parameters += parameter.numel();
     if (parameter.scalar_type() != precision.weights)

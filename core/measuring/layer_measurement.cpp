@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/measuring/layer_count.h"
 #include "core/nn/memory_format.h"
 #include "core/runtime/devices/device_stream.h"
 #include "core/runtime/devices/memory_count.h"
@@ -199,7 +200,9 @@ void LayerMeasurement::backward(bool learn, bool relay) {
   Stage::BackwardRequest request{.own_loss = last_, .learn = learn, .input_gradient = relay};
   for (const at::Tensor& output : outputs_)
     if (is_floating(output)) request.gradients.push_back(at::ones_like(output));
-  if (layer_.skips().lent > 0) request.gradients.back().reset();  // it comes once per mini-batch
+  for (auto lent = request.gradients.end() - lent_behind(layer_); lent != request.gradients.end();
+       ++lent)
+    lent->reset();  // it comes once per mini-batch
   outputs_.clear();
   stage_.backward(0, std::move(request));
 }

@@ -83,12 +83,6 @@ Boundary measure_layer(Profile& profile, const Experiment& e, std::size_t i,
   return outputs;
 }
 
-template <class Element>
-void move_last(std::vector<Element>& from, std::vector<Element>& to) {
-  to.push_back(std::move(from.back()));
-  from.pop_back();
-}
-
 void measure_all(Profile& profile, const Experiment& e, const ProfileSettings& settings) {
   const IntraOpThreads threads(e.pipeline.threads);
   const Batch batch = made_up_batch(
@@ -102,15 +96,15 @@ void measure_all(Profile& profile, const Experiment& e, const ProfileSettings& s
   profile.timed = !settings.device.is_meta();
   std::vector<LayerTimes> times(e.layers.size());
   LentTensors lent;
-  std::vector<std::shared_ptr<Boundary::Memory>> lent_memory;
+  LentStack<std::shared_ptr<Boundary::Memory>> lent_memory;
   for (std::size_t i = 0; i < e.layers.size(); ++i) {
     if (settings.on_layer) settings.on_layer(i);
     try {
       lent.give(*e.layers[i], boundary.tensors);
-      if (boundary.memory.size() < boundary.tensors.size()) move_last(lent_memory, boundary.memory);
+      lent_memory.give(*e.layers[i], boundary.memory);
       boundary = measure_layer(profile, e, i, settings, boundary, batch.y, times[i]);
       lent.take(*e.layers[i], boundary.tensors);
-      if (boundary.tensors.size() < boundary.memory.size()) move_last(boundary.memory, lent_memory);
+      lent_memory.take(*e.layers[i], boundary.memory);
     } catch (const std::exception& error) {
       const bool ours = dynamic_cast<const Error*>(&error) != nullptr || machine_error(error);
       if (ours) throw;
@@ -164,7 +158,8 @@ Profile described(const Experiment& e, at::Device device) {
   Value costs = Value::mapping();
   Value& model = costs.at_or_add("model") =
       without(*active.find("model"), {"weights", "weights_format", "fresh"});
-  if (const Value* tie = model.find("tie"); tie != nullptr && tie->text != "same")
+  const Value* const tie = model.find("tie");
+  if (tie != nullptr && tie->text != "same" && e.resolved.find_path("model.name")->text != "graph")
     model = without(std::move(model), {"tie"});
   if (const std::string graph = graph_digest(e); !graph.empty())
     costs.at_or_add("graph") = Value::of(graph);

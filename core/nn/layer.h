@@ -37,6 +37,9 @@ struct ParameterSpec {
   /// In mixed precision the layer gets a narrow copy of a parameter, unless it is exact.
   bool exact = false;
   std::string drawn_as = {};  ///< the full name whose stream it is drawn from; empty: its own
+  /// It is a copy of the parameter `drawn_as`: the stages that have the two send each other their
+  /// gradients (PipelineShape::tied).
+  bool copied = false;
 };
 
 /// State that training updates without a gradient (batch-norm statistics). A replica has one value
@@ -86,9 +89,9 @@ struct Pass {
 struct SkipUse {
   int takes = 0, looks = 0, puts = 0;
   bool gradients = true;  ///< pushed tensors may have gradients; false: integers or booleans
-  /// > 0: the pushed tensor is a parameter of the layer, of so many numbers (lend() in layers.h).
-  std::int64_t lent = 0;
-  bool borrows = false;  ///< what it pops is such a parameter (borrow() in layers.h)
+  /// Positions of parameters of the layer: what it pushes are these (sharing() in layers.h).
+  std::vector<std::size_t> lends = {};
+  bool borrows = false;  ///< what it pops and peeks at are such parameters
 };
 
 /// The smallest unit that a cut of the model can separate, or a part of one. It is immutable once

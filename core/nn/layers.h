@@ -38,7 +38,6 @@ struct LinearOptions {
   Activation activation = Activation::Identity;  ///< applied to the output
   bool flatten = false;                          ///< the input is first reshaped to [batch, in]
   bool bias = true;
-  std::string drawn_as = {};  ///< of the weight: ParameterSpec::drawn_as
 };
 /// y = activation(x Wᵀ + b), on the last dimension. weight [out, in], bias [out].
 LayerPtr linear(std::int64_t in, std::int64_t out, LinearOptions options = {});
@@ -190,20 +189,29 @@ LayerPtr stash();
 LayerPtr add_stashed(LayerPtr shortcut = nullptr, Activation activation = Activation::Relu);
 LayerPtr concatenate_stashed();
 
-/// Two layers that share a parameter. lend() is the layer that owns it and pushes it as a skip
-/// tensor; borrow() is one that pops it and reads it in the place of its own parameter of that
-/// name. Both read what the owner's forward has read: the same version, the same prediction. In a
-/// cut model the borrowing stage has a copy of what it was sent, and the gradient goes back to the
-/// owner (Skip::lent_bytes). Neither layer may use other skip tensors.
-LayerPtr lend(LayerPtr layer, const std::string& parameter);
-LayerPtr borrow(LayerPtr layer, const std::string& parameter);
+/// What a layer shares with others. `parameter` is a name within the layer.
+struct Sharing {
+  /// Parameters that later layers read, too: it pushes them as skip tensors, in this order.
+  std::vector<std::string> lends = {};
+  /// Parameters in whose place it reads what an earlier layer has lent, the top of the stack first:
+  /// it pops `takes` and peeks at `looks`.
+  std::vector<std::string> takes = {}, looks = {};
+  struct Copy {
+    std::string parameter, name;  ///< it has this name instead
+    std::string of;               ///< the full name of the parameter that it begins as
+    bool gradients = false;       ///< the two apply each other's (ParameterSpec::copied)
+  };
+  std::vector<Copy> copies = {};
+};
+/// The layer, under its name, which shares parameters so. Lender and borrower read what the owner's
+/// forward has read: the same version, the same prediction. In a cut model the borrowing stage has
+/// a copy of what it was sent, and the gradient goes back to the owner (Skip::lent_bytes). The
+/// layer may use no other skip tensors.
+LayerPtr sharing(LayerPtr layer, Sharing shares);
 
-/// The option `tie` of a model whose output may share the weight of its token embedding.
+/// The option `tie` of a model in which several layers may share a parameter.
 enum class Tie : std::uint8_t { None, Start, Same, Late };
-Tie read_tie(Options& options);
-/// The first or the second of two layers that share a parameter so: lend() and borrow() if they are
-/// the same, and with Late layers that have a copy each (PipelineShape::tied); else the layer.
-LayerPtr tied(Tie tie, bool first, LayerPtr layer, const std::string& parameter);
+Tie read_tie(Options& options, const std::string& help);
 
 /// Runs the layers one after another, as one layer. The parameters of child c are
 /// "<name_c>.weight", or "weight" if name_c is "". The child's full name, which keys its random

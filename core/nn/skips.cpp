@@ -3,20 +3,27 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <numeric>
+#include <string>
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
-#include "core/nn/lender.h"
 
 namespace pipewright {
 namespace {
 
+std::int64_t numbers_of(const ParameterSpec& spec) {
+  return std::accumulate(spec.shape.begin(), spec.shape.end(), std::int64_t{1}, std::multiplies());
+}
+
 /// A pushed skip tensor and the stages that read it.
 struct PutAside {
   const Layer* layer;
-  int stage;               ///< the stage that pushes it
-  std::vector<int> wants;  ///< other stages that peek at it or pop it, ascending
+  int stage;                 ///< the stage that pushes it
+  std::vector<int> wants;    ///< other stages that peek at it or pop it, ascending
+  int parameter = 0;         ///< if it is one: its position among the stage's
+  std::int64_t numbers = 0;  ///< and how many numbers it has
 };
 
 /// Simulates the skip stack over all layers.
@@ -28,6 +35,7 @@ class Walk {
       for (std::int64_t i = 0; i < count; ++i) visit(*layers[next++]);
       behind_.push_back(here());
       ++stage_;
+      parameters_ = 0;
     }
     if (!waiting_.empty())
       throw Error(
@@ -41,7 +49,7 @@ class Walk {
     for (const PutAside& each : put_)
       for (auto to = each.wants.rbegin(); to != each.wants.rend(); ++to)
         skips.push_back({each.stage, *to, each.layer->skips().gradients,
-                         each.layer->skips().lent * number_bytes});
+                         each.numbers * number_bytes, each.parameter});
     return skips;
   }
 
@@ -66,8 +74,13 @@ class Walk {
     for (int look = 0; look < use.looks; ++look) want(layer, as_size(look), "looks at a tensor");
     for (int puts = 0; puts < use.puts; ++puts) {
       waiting_.push_back(put_.size());
-      put_.push_back({&layer, stage_, {}});
+      PutAside& put = put_.emplace_back(PutAside{&layer, stage_, {}});
+      if (use.lends.empty()) continue;
+      const std::size_t lent = use.lends[as_size(puts)];
+      put.parameter = parameters_ + static_cast<int>(lent);
+      put.numbers = numbers_of(layer.parameters()[lent]);
     }
+    parameters_ += static_cast<int>(layer.parameters().size());
   }
 
   /// Records that `layer` reads the tensor `depth` below the top of the stack.
@@ -93,6 +106,7 @@ class Walk {
   }
 
   int stage_ = 0;
+  int parameters_ = 0;                            ///< of the stage, before the layer
   std::vector<PutAside> put_;                     ///< all pushed tensors, in push order
   std::vector<std::size_t> waiting_;              ///< the stack: indices into put_, top last
   std::vector<std::vector<std::size_t>> behind_;  ///< [stage] → here() behind its last layer
@@ -110,23 +124,38 @@ std::vector<std::vector<int>> leaving_copies(std::span<const LayerPtr> layers,
   return Walk(layers, balance).copies();
 }
 
-std::optional<TiedCopies> tied_copies(std::span<const LayerPtr> layers,
-                                      std::span<const std::int64_t> balance,
-                                      std::int64_t number_bytes) {
-  std::optional<TiedCopies> tied;
-  std::size_t next = 0;
-  for (int stage = 0; stage < static_cast<int>(balance.size()); ++stage)
-    for (const std::size_t end = next + static_cast<std::size_t>(balance[as_size(stage)]);
-         next < end; ++next) {
-      const auto* copy = dynamic_cast<const Lender*>(layers[next].get());
-      if (copy == nullptr || layers[next]->skips().lent > 0) continue;
-      const std::vector<std::int64_t> shape =
-          layers[next]->parameters()[copy->lent_parameter()].shape;
-      const std::int64_t numbers =
-          std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies());
-      tied = {tied ? tied->first : stage, stage, numbers, numbers * number_bytes};
-    }
-  return tied && tied->first < tied->second ? tied : std::nullopt;
+std::vector<TiedCopies> tied_copies(std::span<const LayerPtr> layers,
+                                    std::span<const std::int64_t> balance,
+                                    std::int64_t number_bytes) {
+  struct Copy {
+    int stage, parameter;
+  };
+  std::map<std::string, std::vector<Copy>> copies;  // of each parameter that has some
+  for (const LayerPtr& layer : layers)
+    for (const ParameterSpec& spec : layer->parameters())
+      if (spec.copied) copies[spec.drawn_as];
+  std::vector<TiedCopies> tied;
+  auto next = layers.begin();
+  for (int stage = 0; stage < static_cast<int>(balance.size()); ++stage) {
+    int parameter = 0;
+    for (const auto end = next + balance[as_size(stage)]; next != end; ++next)
+      for (const ParameterSpec& spec : (*next)->parameters()) {
+        const Copy here{stage, parameter++};
+        const auto found =
+            copies.find(spec.copied ? spec.drawn_as : parameter_name(**next, spec.name));
+        if (found == copies.end()) continue;
+        const std::int64_t numbers = numbers_of(spec);
+        for (const Copy& before : found->second)
+          tied.push_back({.first = before.stage,
+                          .second = here.stage,
+                          .of_first = before.parameter,
+                          .of_second = here.parameter,
+                          .numbers = numbers,
+                          .bytes = numbers * number_bytes});
+        found->second.push_back(here);
+      }
+  }
+  return tied;
 }
 
 }  // namespace pipewright

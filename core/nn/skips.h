@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,10 +26,9 @@ std::vector<Skip> skips_between(std::span<const LayerPtr> layers,
 std::vector<std::vector<int>> leaving_copies(std::span<const LayerPtr> layers,
                                              std::span<const std::int64_t> balance);
 
-/// The parameter of which two layers in different stages have a copy each (Tie::Late); none if
-/// there is no such pair.
-std::optional<TiedCopies> tied_copies(std::span<const LayerPtr> layers,
-                                      std::span<const std::int64_t> balance,
-                                      std::int64_t number_bytes);
+/// All pairs of copies of a parameter (ParameterSpec::copied), those of the earlier one first.
+std::vector<TiedCopies> tied_copies(std::span<const LayerPtr> layers,
+                                    std::span<const std::int64_t> balance,
+                                    std::int64_t number_bytes);
 
 }  // namespace pipewright

@@ -56,7 +56,8 @@ class Interpreter {
         request_.interludes->pause(pause.minibatches);
       }
     run_to({.performed = std::vector(program_.workers.size(), Pause::kAll)});
-    make_copies_equal();
+    for (const TiedCopies& tied : program_.schedule.shape.tied)
+      if (program_.schedule.shape.training) make_equal(tied);
     if (request_.execution == Execution::Mpi) sum_results();
     return {.losses = losses_.means(),
             .metrics = losses_.metrics(),
@@ -64,19 +65,18 @@ class Interpreter {
   }
 
  private:
-  /// Gives the later of two stages that have copies of a parameter that of the earlier one.
-  void make_copies_equal() {
+  /// Gives the later of two copies of a parameter the earlier one's values.
+  void make_equal(const TiedCopies& tied) {
     const PipelineShape& shape = program_.schedule.shape;
-    if (!shape.tied || !shape.training) return;
-    at::Tensor numbers = at::zeros({shape.tied->numbers}, at::kDouble);
-    if (const auto& stage = stages_[as_size(shape.tied->first)])
-      numbers.add_(stage->latest_lent().flatten().to(at::kCPU));
+    at::Tensor numbers = at::zeros({tied.numbers}, at::kDouble);
+    if (const auto& stage = stages_[as_size(tied.first)])
+      numbers.add_(stage->named_parameters()[as_size(tied.of_first)].second.flatten().to(at::kCPU));
     if (request_.execution == Execution::Mpi)
       request_.team->sum(
-          {numbers.mutable_data_ptr<double>(), static_cast<std::size_t>(shape.tied->numbers)});
+          {numbers.mutable_data_ptr<double>(), static_cast<std::size_t>(tied.numbers)});
     for (int replica = 0; replica < shape.replicas; ++replica)
-      if (const auto& stage = stages_[as_size(replica * shape.stages + shape.tied->second)]) {
-        at::Tensor copy = stage->latest_lent();
+      if (const auto& stage = stages_[as_size(replica * shape.stages + tied.second)]) {
+        at::Tensor copy = stage->named_parameters()[as_size(tied.of_second)].second;
         copy.copy_(numbers.view(copy.sizes()));
       }
   }

@@ -88,8 +88,8 @@ Messages::Messages(const Program& program, const std::vector<std::unique_ptr<Sta
 Tensors Messages::inputs(const Instruction& instruction, int worker) {
   const Bypass& bypass = instruction.bypass_received;
   for (const Bypass::Group& each : bypass.groups)  // they have left before the owner's forward
-    if (each.lent && each.port.used())
-      borrowed_[place_of(instruction.action)][each.stage].weights =
+    if (each.lent() && each.port.used())
+      borrowed(instruction.action, each).weights =
           receive(instruction, each.port, each.stage, worker, /*may_be_coded=*/false);
   Tensors inputs = receive(instruction, instruction.receive, instruction.action.stage - 1, worker);
   if (bypass.groups.empty()) return inputs;
@@ -116,9 +116,9 @@ void Messages::send(const Instruction& instruction, Tensors tensors) {
   for (const Bypass::Group& each : instruction.bypass_sent.groups) {
     Tensors group(next, next + each.count);
     next += each.count;
-    if (each.lent && action.kind != ActionKind::Forward)
+    if (each.lent() && action.kind != ActionKind::Forward)
       give_back(instruction, each, std::move(group));
-    else if (!each.lent && each.port.used())
+    else if (!each.lent() && each.port.used())
       send(instruction, each.port, each.stage, std::move(group));
   }
 }
@@ -126,7 +126,7 @@ void Messages::send(const Instruction& instruction, Tensors tensors) {
 /// Adds gradients of borrowed weights, and sends the sums once they are complete.
 void Messages::give_back(const Instruction& instruction, const Bypass::Group& group,
                          Tensors gradients) {
-  Tensors& sums = borrowed_[place_of(instruction.action)][group.stage].gradients;
+  Tensors& sums = borrowed(instruction.action, group).gradients;
   const at::ScalarType format = gradients[0].scalar_type();
   add_to(sums, std::move(gradients));
   if (!group.port.used()) return;
@@ -136,14 +136,15 @@ void Messages::give_back(const Instruction& instruction, const Bypass::Group& gr
 
 void Messages::lend(const Instruction& instruction) {
   for (const Bypass::Group& each : instruction.bypass_sent.groups)
-    if (each.lent && each.port.used())
-      send(instruction, each.port, each.stage, {stage_of(instruction.action).lent()},
+    if (each.lent() && each.port.used())
+      send(instruction, each.port, each.stage, {stage_of(instruction.action).lent(each.parameter)},
            /*coded=*/false);
 }
 
 void Messages::give(const Instruction& instruction) {
   for (const Bypass::Group& each : instruction.given.groups)
-    send(instruction, each.port, each.stage, {stage_of(instruction.action).lent_gradient()},
+    send(instruction, each.port, each.stage,
+         {stage_of(instruction.action).lent_gradient(each.parameter)},
          /*coded=*/false);
 }
 
@@ -151,6 +152,7 @@ void Messages::take_back(const Instruction& instruction, int worker) {
   const Action& action = instruction.action;
   for (const Bypass::Group& each : instruction.given_back.groups)
     stage_of(action).add_lent(
+        each.parameter,
         receive(instruction, each.port, each.stage, worker, /*may_be_coded=*/false)[0],
         is_pass(action.kind) ? action.scale : 1);
 }
@@ -161,8 +163,8 @@ Tensors Messages::receive_bypassing(const Instruction& instruction, int worker) 
   Tensors all;
   for (const Bypass::Group& each : instruction.bypass_received.groups) {
     Tensors group(as_size(each.count));
-    if (each.lent && instruction.action.kind == ActionKind::Forward) {
-      group = borrowed_[place_of(instruction.action)][each.stage].weights;
+    if (each.lent() && instruction.action.kind == ActionKind::Forward) {
+      group = borrowed(instruction.action, each).weights;
       for (at::Tensor& weight : group) weight = weight.detach();
     } else if (each.port.used()) {
       group = receive(instruction, each.port, each.stage, worker);

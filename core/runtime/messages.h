@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "core/runtime/pass_samples.h"
@@ -34,7 +35,7 @@ class Messages {
   Gradients gradients(const Instruction& instruction, int worker);
   /// Sends the weights that a forward, which reads them now, lends to another stage.
   void lend(const Instruction& instruction);
-  /// Sends a stage that has a copy of a parameter, too, the gradient of this one's.
+  /// Sends stages that have copies of parameters, too, the gradients of this one's.
   void give(const Instruction& instruction);
   /// Adds the gradients of weights that the stage lends, or has a copy of, and that come with this
   /// action.
@@ -46,7 +47,7 @@ class Messages {
   TrafficCount& traffic() { return traffic_; }
 
  private:
-  /// What a stage keeps of the weights that it borrows from another one.
+  /// What a stage keeps of a parameter that it borrows from another one.
   struct Borrowed {
     Tensors weights;    ///< those that it was sent last
     Tensors gradients;  ///< sums since it has sent them, of several in the wide format
@@ -58,6 +59,9 @@ class Messages {
   void send(const Instruction& instruction, const Port& port, int peer, Tensors tensors,
             bool coded = true);
   void give_back(const Instruction& instruction, const Bypass::Group& group, Tensors gradients);
+  Borrowed& borrowed(const Action& action, const Bypass::Group& group) {
+    return borrowed_[place_of(action)][{group.stage, group.parameter}];
+  }
   bool shows(const Action& action) const;
   bool scales(const Action& action) const;
   std::size_t place_of(const Action& action) const;
@@ -72,7 +76,8 @@ class Messages {
   Transport& transport_;
   TraceRecorder& trace_;
   TrafficCount traffic_;
-  std::vector<std::map<int, Borrowed>> borrowed_;  ///< [place_of()] → by the stage that lends
+  using Lender = std::pair<int, int>;                 ///< a stage and the position of its parameter
+  std::vector<std::map<Lender, Borrowed>> borrowed_;  ///< [place_of()]
 };
 
 }  // namespace pipewright

@@ -21,9 +21,9 @@ struct StageSkips {
     Bypass bypass;  ///< its groups have no messages yet
     void add(int stage, const Skip& skip) {
       const bool lent = skip.lent_bytes > 0;
-      if (bypass.groups.empty() || bypass.groups.back().stage != stage ||
-          bypass.groups.back().lent != lent)
-        bypass.groups.push_back({.stage = stage, .lent = lent});
+      if (lent || bypass.groups.empty() || bypass.groups.back().stage != stage ||
+          bypass.groups.back().lent())
+        bypass.groups.push_back({.stage = stage, .parameter = lent ? skip.parameter : -1});
       ++bypass.groups.back().count;
       bypass.groups.back().gradients |= skip.gradient;
     }
@@ -124,9 +124,10 @@ class Wiring {
       like.stage = group.stage;
       const ActionPlace source = forward ? index_.forward(like) : index_.backward(like, like.stage);
       if (source == kNowhere) continue;
-      if (group.lent && !(forward && lent_.take(taker.action, group.stage))) continue;
+      if (group.lent() && !(forward && lent_.take(taker.action, group.stage))) continue;
       Instruction& maker = instruction_at(program_, source);
-      join(maker, sent_to(maker, taker.action.stage, group.lent), taker, group.port, 0, group.lent);
+      join(maker, sent_to(maker, taker.action.stage, group.parameter), taker, group.port, 0,
+           group.lent());
     }
   }
 
@@ -138,31 +139,37 @@ class Wiring {
       const ActionPlace source = lends ? lent_.giver(taker.action, loan.to) : kNowhere;
       if (source == kNowhere) continue;
       groups.reserve(lent_.loans().size());  // ports stay where they are
-      groups.push_back({.stage = loan.to, .count = 1, .lent = true});
+      groups.push_back({.stage = loan.to, .count = 1, .parameter = loan.parameter});
       Instruction& maker = instruction_at(program_, source);
-      join(maker, sent_to(maker, loan.from, true), taker, groups.back().port, 0, true);
+      join(maker, sent_to(maker, loan.from, loan.parameter), taker, groups.back().port, 0, true);
     }
   }
 
-  /// Joins what adds gradients of a copy to those who send them.
+  /// Joins what adds gradients of copies to those who send them.
   void connect_late(ActionPlace place) {
     Instruction& taker = instruction_at(program_, place);
     auto& groups = taker.given_back.groups;
-    groups.reserve(late_.givers(place).size());  // ports stay where they are
-    for (const ActionPlace& giver : late_.givers(place)) {
-      Instruction& maker = instruction_at(program_, giver);
-      groups.push_back({.stage = maker.action.stage, .count = 1, .lent = true});
-      auto& given = maker.given.groups.emplace_back(
-          Bypass::Group{.stage = taker.action.stage, .count = 1, .lent = true});
-      join(maker, given.port, taker, groups.back().port, 0, true);
+    groups.reserve(late_.taken(place).size());  // ports stay where they are
+    for (const LateGradient& each : late_.taken(place)) {
+      const TiedCopies& tied = program_.schedule.shape.tied[as_size(each.pair)];
+      Instruction& maker = instruction_at(program_, each.pass);
+      auto& given = maker.given.groups;
+      given.reserve(late_.given(each.pass).size());
+      given.push_back({.stage = taker.action.stage,
+                       .count = 1,
+                       .parameter = each.back ? tied.of_second : tied.of_first});
+      groups.push_back({.stage = maker.action.stage,
+                        .count = 1,
+                        .parameter = each.back ? tied.of_first : tied.of_second});
+      join(maker, given.back().port, taker, groups.back().port, 0, true);
     }
   }
 
-  /// The port of the bypass message to that stage.
-  static Port& sent_to(Instruction& maker, int stage, bool lent) {
+  /// The port of the bypass message to that stage, of that parameter if it is one.
+  static Port& sent_to(Instruction& maker, int stage, int parameter) {
     return std::ranges::find_if(maker.bypass_sent.groups,
                                 [&](const Bypass::Group& group) {
-                                  return group.stage == stage && group.lent == lent;
+                                  return group.stage == stage && group.parameter == parameter;
                                 })
         ->port;
   }

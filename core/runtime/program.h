@@ -40,7 +40,10 @@ struct Bypass {
     Port port;
     int count = 0;           ///< tensors of the group
     bool gradients = false;  ///< at least one of them gets a gradient
-    bool lent = false;       ///< they are weights of the stage that pushes them (lent_weights.h)
+    /// ≥ 0: the tensor is a parameter of the stage that pushes it (lent_weights.h), or a gradient
+    /// of this instruction's own stage, at that position.
+    int parameter = -1;
+    bool lent() const { return parameter >= 0; }
   };
   std::vector<Group> groups;  ///< in the order of the tensor list
   int behind = 0;             ///< skip tensors of the neighbour that follow the run
@@ -54,11 +57,11 @@ struct Instruction {
   ActionWeights weights;
   Port receive, send;  ///< message it receives, message it sends
   Bypass bypass_received, bypass_sent;
-  /// Stages that borrow weights from this one, or that have a copy of them, and whose gradients it
+  /// Stages that borrow weights from this one, or that have copies of them, and whose gradients it
   /// adds when it has run, or before it sums them over replicas or updates; each group is a
   /// gradient.
   Bypass given_back;
-  /// The stage that has a copy, too, and is sent this one's gradient.
+  /// Stages that have copies, too, and are sent this one's gradients.
   Bypass given;
   bool input_gradient = false;  ///< forward: a backward will need its inputs' gradient; head or
                                 ///< backward: the gradient has a receiver

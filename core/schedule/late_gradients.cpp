@@ -51,12 +51,15 @@ std::vector<std::vector<int>> ended_before(const ProvedSchedule& proved, int wor
 
 LateGradients::LateGradients(const ProvedSchedule& proved) {
   const PipelineShape& shape = proved.schedule.shape;
-  if (!shape.tied || !shape.training) return;
-  join(proved, shape.tied->first, shape.tied->second);
-  join(proved, shape.tied->second, shape.tied->first);
+  if (!shape.training) return;
+  for (int pair = 0; pair < static_cast<int>(shape.tied.size()); ++pair)
+    for (const bool back : {false, true}) join(proved, pair, back);
+  for (auto& [update, all] : taken_) std::ranges::sort(all);
 }
 
-void LateGradients::join(const ProvedSchedule& proved, int from, int to) {
+void LateGradients::join(const ProvedSchedule& proved, int pair, bool back) {
+  const TiedCopies& tied = proved.schedule.shape.tied[as_size(pair)];
+  const int from = back ? tied.second : tied.first, to = back ? tied.first : tied.second;
   auto given = applied_by(proved.schedule, from);
   for (const auto& [replica, updates] : applied_by(proved.schedule, to)) {
     const auto ended = ended_before(proved, proved.schedule.shape.worker_of(from, replica));
@@ -69,21 +72,22 @@ void LateGradients::join(const ProvedSchedule& proved, int from, int to) {
       };
       update = std::find_if(update, updates.end(), comes_behind);
       if (update == updates.end()) break;
-      taker_[each.last_pass] = update->begin;
-      givers_[update->begin].push_back(each.last_pass);
-      lag_[to] = std::max(lag_[to], update->minibatch - each.minibatch);
+      for (auto* all : {&given_[each.last_pass], &taken_[update->begin]})
+        all->push_back({each.last_pass, pair, back});
+      int& lag = lag_[{pair, back}];
+      lag = std::max(lag, update->minibatch - each.minibatch);
     }
   }
 }
 
-const std::vector<ActionPlace>& LateGradients::givers(ActionPlace update) const {
-  static const std::vector<ActionPlace> kNone;
-  const auto found = givers_.find(update);
-  return found == givers_.end() ? kNone : found->second;
+const std::vector<LateGradient>& LateGradients::at(const Gradients& all, ActionPlace place) {
+  static const std::vector<LateGradient> kNone;
+  const auto found = all.find(place);
+  return found == all.end() ? kNone : found->second;
 }
 
-int LateGradients::lag(int to) const {
-  const auto found = lag_.find(to);
+int LateGradients::lag(int pair, bool back) const {
+  const auto found = lag_.find({pair, back});
   return found == lag_.end() ? 0 : found->second;
 }
 

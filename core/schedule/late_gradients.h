@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// When the gradients of a parameter of which two stages have a copy each cross
+/// When the gradients of parameters of which stages have a copy each cross
 /// (PipelineShape::tied). A copy applies its own gradient with its own update, and the other one's
 /// with the first update, of the same mini-batch or a later one, that the schedule puts behind the
 /// pass which completes that gradient. The schedule's order is meant, in which passes wait for each
@@ -17,25 +17,35 @@ namespace pipewright {
 
 struct ProvedSchedule;
 
+/// The gradient of a copy of the pair PipelineShape::tied[pair], the second one's if `back`, that
+/// crosses when the pass has ended.
+struct LateGradient {
+  ActionPlace pass;
+  int pair = 0;
+  bool back = false;
+  auto operator<=>(const LateGradient&) const = default;
+};
+
 class LateGradients {
  public:
   explicit LateGradients(const ProvedSchedule& proved);
 
-  /// Whether the gradient of the stage's own passes crosses when this one has ended.
-  bool gives(ActionPlace pass) const { return taker_.contains(pass); }
-  /// The passes whose gradients the stage adds before this update, or before the sum over replicas
-  /// that precedes it, in the order in which they end.
-  const std::vector<ActionPlace>& givers(ActionPlace update) const;
-  /// By how many mini-batches the copy of stage `to` applies the other's gradients later than its
-  /// own, at most.
-  int lag(int to) const;
+  /// The gradients of the stage's own passes that cross when this one has ended.
+  const std::vector<LateGradient>& given(ActionPlace pass) const { return at(given_, pass); }
+  /// Those that the stage adds before this update, or before the sum over replicas that precedes
+  /// it, in the order of their passes.
+  const std::vector<LateGradient>& taken(ActionPlace update) const { return at(taken_, update); }
+  /// By how many mini-batches a copy applies the other one's gradients later than its own, at most:
+  /// the first of the pair if `back`.
+  int lag(int pair, bool back) const;
 
  private:
-  void join(const ProvedSchedule& proved, int from, int to);
+  using Gradients = std::map<ActionPlace, std::vector<LateGradient>>;
+  static const std::vector<LateGradient>& at(const Gradients& all, ActionPlace place);
+  void join(const ProvedSchedule& proved, int pair, bool back);
 
-  std::map<ActionPlace, ActionPlace> taker_;
-  std::map<ActionPlace, std::vector<ActionPlace>> givers_;
-  std::map<int, int> lag_;
+  Gradients given_, taken_;
+  std::map<std::pair<int, bool>, int> lag_;
 };
 
 }  // namespace pipewright

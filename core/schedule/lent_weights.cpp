@@ -2,28 +2,21 @@
 #include "core/schedule/lent_weights.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "core/schedule/prove.h"
 
 namespace pipewright {
 
 bool shares_weights(const PipelineShape& shape) {
-  return shape.tied ||
+  return !shape.tied.empty() ||
          std::ranges::any_of(shape.skips, [](const Skip& each) { return each.lent_bytes > 0; });
 }
 
 LentWeights::LentWeights(const Schedule& schedule, const PassIndex& index, const Versions& versions)
     : slots_(index.slots()) {
-  for (const Skip& skip : schedule.shape.skips) {
-    if (skip.lent_bytes == 0) continue;
-    const auto same = std::ranges::find_if(
-        loans_, [&](const Loan& loan) { return loan.from == skip.from && loan.to == skip.to; });
-    if (same == loans_.end())
-      loans_.push_back({skip.from, skip.to, skip.lent_bytes});
-    else
-      same->bytes += skip.lent_bytes;
-  }
+  for (const Skip& skip : schedule.shape.skips)
+    if (skip.lent_bytes > 0)
+      loans_.push_back({skip.from, skip.to, skip.lent_bytes, skip.parameter});
   for (const Loan& loan : loans_) mark(schedule, index, versions, loan);
 }
 
@@ -71,12 +64,13 @@ ActionPlace LentWeights::giver(const Action& action, int to) const {
 }
 
 BorrowedBytes::BorrowedBytes(const ProvedSchedule& proved)
-    : slots_(proved.index.slots()),
-      lent_(proved.schedule, proved.index, proved.versions),
-      tied_(proved.schedule.shape.tied) {}
+    : slots_(proved.index.slots()), lent_(proved.schedule, proved.index, proved.versions) {
+  for (const TiedCopies& tied : proved.schedule.shape.tied)
+    for (const int stage : {tied.first, tied.second}) copies_[stage] += tied.bytes;
+}
 
 void BorrowedBytes::hold_late(const Action& action, bool begins) {
-  if (!tied_ || (action.stage != tied_->first && action.stage != tied_->second)) return;
+  if (!copies_.contains(action.stage)) return;
   const bool adds = action.kind == ActionKind::Reduce || action.kind == ActionKind::Update;
   late_[{action.stage, action.replica}] = !begins                              ? 0
                                           : adds                               ? 2
@@ -130,23 +124,26 @@ std::int64_t BorrowedBytes::of(int stage, int replica) const {
     if (std::get<1>(key) == stage && std::get<2>(key) == replica)
       bytes += (held.copies + held.sum) * lent_.loans()[as_size(std::get<0>(key))].bytes;
   const auto late = late_.find({stage, replica});
-  return late == late_.end() ? bytes : bytes + late->second * tied_->bytes;
+  return late == late_.end() ? bytes : bytes + late->second * copies_.at(stage);
 }
 
 std::int64_t BorrowedBytes::all() const {
   std::int64_t bytes = 0;
   for (const auto& [key, held] : held_)
     bytes += (held.copies + held.sum) * lent_.loans()[as_size(std::get<0>(key))].bytes;
-  for (const auto& [place, gradients] : late_) bytes += gradients * tied_->bytes;
+  for (const auto& [place, gradients] : late_) bytes += gradients * copies_.at(place.first);
   return bytes;
 }
 
 std::int64_t most_borrowed(const ProvedSchedule& proved, int stage) {
   const Schedule& schedule = proved.schedule;
   std::int64_t most = 0;
-  if (const auto& tied = schedule.shape.tied; tied && schedule.shape.training)
-    return stage == tied->first || stage == tied->second ? 2 * tied->bytes : 0;
   if (!shares_weights(schedule.shape)) return most;
+  if (schedule.shape.training)
+    for (const TiedCopies& tied : schedule.shape.tied)
+      for (const int each : {tied.first, tied.second})
+        if (each == stage) most += 2 * tied.bytes;
+  if (most > 0) return most;
   const auto& actions = schedule.workers[as_size(schedule.shape.worker_of(stage, 0))];
   const auto of_stage = [&](const Action& action) {
     return action.stage == stage && action.replica == 0 && is_pass(action.kind);

@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -25,10 +24,11 @@ struct ProvedSchedule;
 /// Whether stages lend weights, or have copies of a parameter: if not, none of this is needed.
 bool shares_weights(const PipelineShape& shape);
 
-/// All the weights that stage `from` lends to stage `to`.
+/// A parameter of stage `from`, its `parameter`th, that it lends to stage `to`.
 struct Loan {
   int from = 0, to = 0;
   std::int64_t bytes = 0;
+  int parameter = 0;
 };
 
 class LentWeights {
@@ -66,9 +66,10 @@ class LentWeights {
 
 /// The bytes that stages hold of weights that they borrow, followed through the actions of their
 /// worker: the copies that kept forwards have read and the newest one, the sum of gradients until
-/// it is complete, and at the owner the sum that its backward adds. Of a parameter of which both
-/// have a copy (late_gradients.h), the gradient that a backward copies to send it, and that which
-/// an update takes, before and in the sum. Messages that wait to be taken are not counted.
+/// it is complete, and at the owner the sum that its backward adds. Of parameters of which stages
+/// have copies (late_gradients.h), the gradient that a backward copies to send it to each other
+/// copy, and those that an update takes, before and in the sum. Messages that wait to be taken are
+/// not counted.
 class BorrowedBytes {
  public:
   explicit BorrowedBytes(const ProvedSchedule& proved);
@@ -92,8 +93,8 @@ class BorrowedBytes {
 
   PassSlots slots_;
   LentWeights lent_;
-  std::optional<TiedCopies> tied_;
-  std::map<std::pair<int, int>, int> late_;         ///< (stage, replica) → gradients of the copy
+  std::map<int, std::int64_t> copies_;              ///< stage → bytes of a gradient of its copies
+  std::map<std::pair<int, int>, int> late_;         ///< (stage, replica) → such gradients
   std::map<std::tuple<int, int, int>, Held> held_;  ///< by loan, stage and replica
 };
 

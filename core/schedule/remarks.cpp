@@ -65,18 +65,19 @@ std::vector<int> updates_of(const ProvedSchedule& proved) {
   return updates;
 }
 
-std::string late_text(const ProvedSchedule& proved, const TiedCopies& tied) {
-  const LateGradients late(proved);
+std::string late_text(const ProvedSchedule& proved, const LateGradients& late, int pair) {
+  const TiedCopies& tied = proved.schedule.shape.tied[as_size(pair)];
   std::array<int, 2> times{};  // there, back
   for_each_action(proved.schedule, [&](ActionPlace place, const Action& action) {
-    if (action.replica == 0 && late.gives(place)) ++times[action.stage == tied.first ? 0 : 1];
+    for (const LateGradient& each : late.given(place))
+      if (action.replica == 0 && each.pair == pair) ++times[each.back ? 1 : 0];
   });
   return concat("stages ", tied.first, " and ", tied.second,
                 " have copies of a parameter and send each other its gradients, ",
                 bytes_text(static_cast<double>(tied.bytes)), " each: ", counted(times[0], "time"),
                 " there and ", counted(times[1], "time"), " back in ",
                 counted(proved.schedule.shape.minibatches, "mini-batch"), "; stage ", tied.second,
-                " applies the other's ", counted(late.lag(tied.second), "update"),
+                " applies the other's ", counted(late.lag(pair, false), "update"),
                 " after its own");
 }
 
@@ -131,7 +132,9 @@ std::string lent_remark(const ProvedSchedule& proved) {
                    ", and as much comes back ", counted(back, "time"), " in ",
                    counted(proved.schedule.shape.minibatches, "mini-batch"));
   }
-  if (const auto& tied = proved.schedule.shape.tied) text += late_text(proved, *tied);
+  const LateGradients late(proved);
+  for (int pair = 0; pair < static_cast<int>(proved.schedule.shape.tied.size()); ++pair)
+    text += concat(text.empty() ? "" : "; ", late_text(proved, late, pair));
   return text;
 }
 

@@ -79,13 +79,15 @@ struct Skip {
   /// > 0: the tensor is a parameter of `from`, of so many bytes, and not one of a micro-batch. It
   /// crosses once for all micro-batches that read the same weights (lent_weights.h).
   std::int64_t lent_bytes = 0;
+  int parameter = 0;  ///< its position among those of `from`
   bool operator==(const Skip&) const = default;
 };
 
-/// A parameter of which two stages have a copy each, and send each other its gradients
+/// Two copies of a parameter, in two stages or in one, which send each other their gradients
 /// (late_gradients.h).
 struct TiedCopies {
   int first = 0, second = 0;            ///< stages
+  int of_first = 0, of_second = 0;      ///< positions among their parameters
   std::int64_t numbers = 0, bytes = 0;  ///< of a gradient
   bool operator==(const TiedCopies&) const = default;
 };
@@ -110,7 +112,7 @@ struct PipelineShape {
   /// brackets: the last pushed is the first popped. A skip to a stage that is not a neighbour
   /// bypasses the stages between.
   std::vector<Skip> skips;
-  std::optional<TiedCopies> tied = {};
+  std::vector<TiedCopies> tied = {};
   int link_capacity = 0;  ///< messages a link to a neighbour holds; 0 = unbounded
   bool training = true;   ///< false: forwards only (evaluation)
 

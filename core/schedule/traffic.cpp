@@ -36,7 +36,8 @@ TrafficCount::TrafficCount(const PipelineShape& shape) : replicas_(shape.replica
   };
   for (int stage = 0; stage + 1 < shape.stages; ++stage) add(stage, stage + 1);
   for (const Skip& skip : shape.skips) add(skip.from, skip.to);
-  if (shape.tied) add(shape.tied->first, shape.tied->second);
+  for (const TiedCopies& tied : shape.tied)
+    if (tied.first != tied.second) add(tied.first, tied.second);
   if (shape.replicas == 1) return;
   for (int stage = 0; stage < shape.stages; ++stage) add(stage, stage);
 }

@@ -16,7 +16,7 @@ LentMessages::LentMessages(const ProvedSchedule& proved, const Hardware& hardwar
       lent_(proved.schedule, proved.index, proved.versions),
       late_(proved) {
   for (const Loan& loan : lent_.loans()) {
-    const auto& [owner, borrower, bytes] = loan;
+    const auto& [owner, borrower, bytes, parameter] = loan;
     check_sharing(owner, borrower);
     Lent& lent = all_.emplace_back(Lent{.loan = loan});
     lent.weights.assign(slots_.forwards(), -1);
@@ -26,13 +26,12 @@ LentMessages::LentMessages(const ProvedSchedule& proved, const Hardware& hardwar
       lent.back.push_back(way(borrower, owner, replica, bytes));
     }
   }
-  const auto& tied = schedule_.shape.tied;
-  if (!tied) return;
-  check_sharing(tied->first, tied->second);
-  for (int replica = 0; replica < schedule_.shape.replicas; ++replica) {
-    late_ways_.push_back(way(tied->first, tied->second, replica, tied->bytes));
-    late_ways_.push_back(way(tied->second, tied->first, replica, tied->bytes));
-  }
+  for (int replica = 0; replica < schedule_.shape.replicas; ++replica)
+    for (const TiedCopies& tied : schedule_.shape.tied) {
+      check_sharing(tied.first, tied.second);
+      late_ways_.push_back(way(tied.first, tied.second, replica, tied.bytes));
+      late_ways_.push_back(way(tied.second, tied.first, replica, tied.bytes));
+    }
 }
 
 void LentMessages::check_sharing(int stage, int other) const {
@@ -58,11 +57,11 @@ LentMessages::Way LentMessages::way(int from, int to, int replica, std::int64_t 
 }
 
 void LentMessages::send(const Action& action, double time) {
-  if (late_.gives(place_of(action)))
-    send(late_way(action.stage, action.replica), late_arrival(place_of(action)), time);
+  for (const LateGradient& each : late_.given(place_of(action)))
+    send(way_of(each, action.replica), arrival_of(each), time);
   const std::size_t replica = as_size(action.replica);
   for (Lent& each : all_) {
-    const auto& [owner, borrower, bytes] = each.loan;
+    const auto& [owner, borrower, bytes, parameter] = each.loan;
     if (action.kind == ActionKind::Forward && action.stage == owner) {
       Action of_borrower = action;
       of_borrower.stage = borrower;
@@ -87,11 +86,11 @@ void LentMessages::send(const Way& way, double& arrival, double time) {
 
 void LentMessages::for_each_taken(const Action& action,
                                   const std::function<void(const Way&, double&)>& with) {
-  for (const ActionPlace& giver : late_.givers(place_of(action)))
-    with(late_way(action_at(schedule_, giver).stage, action.replica), late_arrival(giver));
+  for (const LateGradient& each : late_.taken(place_of(action)))
+    with(way_of(each, action.replica), arrival_of(each));
   const std::size_t replica = as_size(action.replica);
   for (Lent& each : all_) {
-    const auto& [owner, borrower, bytes] = each.loan;
+    const auto& [owner, borrower, bytes, parameter] = each.loan;
     if (action.kind == ActionKind::Forward && action.stage == borrower) {
       if (lent_.take(action, owner))
         with(each.there[replica], each.weights[slots_.forward(action, borrower)]);

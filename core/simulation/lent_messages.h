@@ -48,12 +48,13 @@ class LentMessages {
   };
 
   void check_sharing(int stage, int other) const;
-  /// The way from the copy of that stage to the other one, and when that pass's gradient arrives.
-  Way& late_way(int stage, int replica) {
-    return late_ways_[2 * as_size(replica) + (stage == schedule_.shape.tied->first ? 0 : 1)];
+  const Way& way_of(const LateGradient& gradient, int replica) const {
+    return late_ways_[as_size(
+        2 * (replica * static_cast<int>(schedule_.shape.tied.size()) + gradient.pair) +
+        (gradient.back ? 1 : 0))];
   }
-  double& late_arrival(ActionPlace giver) {
-    return late_arrivals_.try_emplace(giver, -1).first->second;
+  double& arrival_of(const LateGradient& gradient) {
+    return late_arrivals_.try_emplace(gradient, -1).first->second;
   }
   ActionPlace place_of(const Action& action) const;
   Way way(int from, int to, int replica, std::int64_t bytes);
@@ -68,8 +69,8 @@ class LentMessages {
   const LentWeights lent_;
   const LateGradients late_;
   std::vector<Lent> all_;
-  std::vector<Way> late_ways_;  ///< [replica][from the first copy, from the second]
-  std::map<ActionPlace, double> late_arrivals_;
+  std::vector<Way> late_ways_;  ///< [replica][pair][from the first copy, from the second]
+  std::map<LateGradient, double> late_arrivals_;
   std::vector<double*> posted_;  ///< the arrivals of posted messages, by −1 − their tag
 };
 

@@ -5,7 +5,6 @@
 
 #include "core/nn/initialize.h"
 #include "core/nn/layers/earlier_slices.h"
-#include "core/nn/lender.h"
 #include "core/nn/memory_format.h"
 #include "core/tensors/torch.h"
 
@@ -82,24 +81,16 @@ void Stage::add_layer(const LayerPtr& layer) {
     buffers_.push_back(at::full(spec.shape, spec.fill, parts_.options));
     ++placed.buffers;
   }
-  if (const auto* lender = dynamic_cast<const Lender*>(layer.get())) {
-    PIPEWRIGHT_CHECK(!lent_, "stage ", parts_.index, " lends two parameters");
-    lent_ = placed.first_parameter + lender->lent_parameter();
-  }
   layers_.push_back(placed);
 }
 
-at::Tensor Stage::lent() const {
-  return weights_.leaves()[lent_.value()].detach().clone();
+at::Tensor Stage::lent(int parameter) const {
+  return weights_.leaves()[as_size(parameter)].detach().clone();
 }
 
-at::Tensor Stage::latest_lent() const {
-  return named_parameters()[lent_.value()].second;
-}
-
-void Stage::add_lent(const at::Tensor& gradient, double scale) {
+void Stage::add_lent(int parameter, const at::Tensor& gradient, double scale) {
   const WeightGradients::Adding adding(gradients_, scale / gradients_.scale());
-  gradients_.add(lent_.value(), gradient);
+  gradients_.add(as_size(parameter), gradient);
 }
 
 at::Tensor Stage::weights_aside(bool copied) const {

@@ -161,15 +161,12 @@ class Stage {
   Tensors backward(int id, BackwardRequest request) {
     return kept_.backward(id, std::move(request));
   }
-  /// A copy of the parameter that the stage lends to others, of the installed version. A stage
-  /// lends one at most, or has a copy of one.
-  at::Tensor lent() const;
-  /// The same of the latest version, in its own memory.
-  at::Tensor latest_lent() const;
-  /// A copy of its gradient since the last update.
-  at::Tensor lent_gradient() const { return gradients_.sent(lent_.value()); }
-  /// Adds `scale` times its gradient that another stage has computed.
-  void add_lent(const at::Tensor& gradient, double scale);
+  /// A copy of a parameter that the stage lends to others, of the installed version.
+  at::Tensor lent(int parameter) const;
+  /// A copy of a parameter's gradient since the last update.
+  at::Tensor lent_gradient(int parameter) const { return gradients_.sent(as_size(parameter)); }
+  /// Adds `scale` times a parameter's gradient that another stage has computed.
+  void add_lent(int parameter, const at::Tensor& gradient, double scale);
   /// Runs the second half of a backward() with `half_of = loss`: adds scale × the weights'
   /// gradient.
   void backward_weight(int id, int loss, double scale) { kept_.backward_weight(id, loss, scale); }
@@ -227,7 +224,6 @@ class Stage {
   std::vector<std::string> buffer_names_;
   std::vector<at::Tensor> buffers_;
   std::optional<DeferredStatistics> deferred_;
-  std::optional<std::size_t> lent_;  ///< the parameter that the stage lends, or has a copy of
   std::size_t main_parameters_ = 0;  ///< number of parameters without the head's
   WeightStore weights_;
   WeightGradients gradients_;

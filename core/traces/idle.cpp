@@ -100,7 +100,7 @@ class IdleTimes {
       for (const Loan& loan : lent.loans())
         if (const ActionPlace giver = lent.giver(action, loan.to); giver != kNowhere)
           gradients_[{place.first, place.second + 1}] = giver;
-      for (const ActionPlace& giver : late.givers(place)) gradients_[place] = giver;
+      for (const LateGradient& each : late.taken(place)) gradients_[place] = each.pass;
     });
   }
 

@@ -51,7 +51,7 @@ ProvedSchedule proved(const Experiment& e, const PipelineShape& shape, std::int6
   try {
     // The end of a short schedule lacks gradients of copies that a longer one has
     // (late_gradients.h).
-    if (repeats && !e.output.trace && !shape.tied) {
+    if (repeats && !e.output.trace && shape.tied.empty()) {
       check_minibatch_numbers(shape, minibatches);
       if (auto loop = find_loop(make, static_cast<int>(minibatches))) return *std::move(loop);
     }

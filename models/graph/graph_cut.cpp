@@ -63,14 +63,15 @@ void forbid_writes(const GraphFile& file, const GraphMemory& memory, const Lives
 }
 
 /// Forbids places between two uses of one parameter or buffer: a stage owns its tensors, but for
-/// the parameter `lent`.
-void forbid_parting(const GraphFile& file, const std::string& lent, std::vector<bool>& open) {
+/// the parameters `parted`.
+void forbid_parting(const GraphFile& file, const std::set<std::string>& parted,
+                    std::vector<bool>& open) {
   Places since;
   for (std::size_t i = 0; i < file.nodes.size(); ++i)
     for (const auto& [name, argument] : file.nodes[i].arguments)
       for_each_reference(argument, [&](const GraphReference& to) {
         if (to.kind != "parameter" && to.kind != "buffer") return;
-        if (to.kind == "parameter" && to.name == lent) return;
+        if (to.kind == "parameter" && parted.contains(to.name)) return;
         const auto [first, fresh] = since.emplace(to.name, i);
         if (!fresh) forbid(open, first->second, i);
       });
@@ -92,14 +93,6 @@ void forbid_shapes(const GraphFile& file, const Lives& lives, const ConstantNode
   }
 }
 
-/// The first `depth` parts of a module path.
-std::string shortened(const std::string& path, int depth) {
-  std::size_t end = 0;
-  for (int i = 0; i < depth && end != std::string::npos; ++i)
-    end = path.find('.', end == 0 ? 0 : end + 1);
-  return path.substr(0, end);
-}
-
 /// Whether `path` is `outer` or a module inside it.
 bool is_within(const std::string& path, const std::string& outer) {
   return outer.empty() || path == outer || path.starts_with(outer + ".");
@@ -118,7 +111,15 @@ std::vector<std::string> layer_names(const GraphFile& file, int depth) {
 
 }  // namespace
 
-std::vector<GraphRun> graph_runs(const GraphFile& file, int depth, const std::string& lent) {
+std::string shortened(const std::string& path, int depth) {
+  std::size_t end = 0;
+  for (int i = 0; i < depth && end != std::string::npos; ++i)
+    end = path.find('.', end == 0 ? 0 : end + 1);
+  return path.substr(0, end);
+}
+
+std::vector<GraphRun> graph_runs(const GraphFile& file, int depth,
+                                 const std::set<std::string>& parted) {
   std::vector<bool> open(file.nodes.size(), true);
   const Lives lives(file);
   const GraphMemory memory(file);
@@ -129,7 +130,7 @@ std::vector<GraphRun> graph_runs(const GraphFile& file, int depth, const std::st
   for (std::size_t place = 1; place < open.size(); ++place)
     open[place] = names[place] != names[place - 1] && !names[place - 1].empty();
   forbid_writes(file, memory, lives, open);
-  forbid_parting(file, lent, open);
+  forbid_parting(file, parted, open);
   forbid_shapes(file, lives, constants, open);
   std::vector<GraphRun> runs;
   std::map<std::string, int> uses;
@@ -154,45 +155,6 @@ std::vector<GraphRun> graph_runs(const GraphFile& file, int depth, const std::st
     run.leaves = run.last == open.size() ? std::vector{file.output} : crossing(run.last);
   }
   return runs;
-}
-
-std::vector<SharedParameter> shared_parameters(const GraphFile& file, int depth) {
-  std::map<std::string, SharedParameter> uses;
-  std::map<std::string, std::set<std::string>> modules;
-  for (std::size_t i = 0; i < file.nodes.size(); ++i)
-    for (const auto& [name, argument] : file.nodes[i].arguments)
-      for_each_reference(argument, [&](const GraphReference& to) {
-        if (to.kind != "parameter") return;
-        uses.try_emplace(to.name, SharedParameter{to.name, i, i}).first->second.last = i;
-        modules[to.name].insert(shortened(file.nodes[i].module, depth));
-      });
-  std::vector<SharedParameter> shared;
-  for (auto& [name, each] : uses)
-    if (each.modules = modules[name].size(); each.modules > 1) shared.push_back(each);
-  std::ranges::stable_sort(shared, std::ranges::greater{}, &SharedParameter::width);
-  return shared;
-}
-
-std::string why_so_few(const GraphFile& file, int depth, bool ties) {
-  const std::vector<SharedParameter> shared = shared_parameters(file, depth);
-  std::vector<std::string> others;
-  for (std::size_t i = 1; i < shared.size(); ++i)
-    others.push_back(concat("'", shared[i].name, "'"));
-  if (shared.empty() || (ties && shared[0].modules == 2 && others.empty()))
-    return concat("; a greater model.depth than ", depth, " makes more of them");
-  const auto& [name, first, last, modules] = shared[0];
-  if (ties && modules > 2)
-    return concat("; '", name, "' is used by ", modules,
-                  " modules, and model.tie: same lends a parameter to one (import_torch.py --untie "
-                  "makes a parameter for each)");
-  if (ties)
-    return concat("; model.tie: same parts the uses of one parameter, here '", name,
-                  "', and no cut lies between those of ", join(others, ", "),
-                  " (import_torch.py --untie makes a parameter for each)");
-  return concat("; '", name, "' is used by the modules '", file.nodes[first].module, "' and '",
-                file.nodes[last].module,
-                "', and no cut lies between them (model.tie: same lets the first lend it to the "
-                "second; import_torch.py --untie makes two parameters)");
 }
 
 }  // namespace pipewright

@@ -42,11 +42,9 @@ struct Builder {
     return linear(in, stream(), options);
   }
 
-  LayerPtr output(Tie tie = Tie::None) const {
-    const std::string drawn_as =
-        tie != Tie::None ? concat("embeddings.", parts.names.tokens, ".weight") : "";
-    LayerPtr scores = linear(parts.width, parts.vocabulary,
-                             {.init_std = kInitStd, .bias = parts.head_bias, .drawn_as = drawn_as});
+  LayerPtr output() const {
+    LayerPtr scores =
+        linear(parts.width, parts.vocabulary, {.init_std = kInitStd, .bias = parts.head_bias});
     if (parts.logit_bound == 0) return scores;
     return sequence({{"", std::move(scores)}, {"", bound(parts.logit_bound)}});
   }
@@ -123,7 +121,13 @@ void read_sizes(Options& options, DecoderParts& parts) {
   parts.dropout = options.number(
       "dropout", parts.dropout,
       "Dropout probability of embeddings, of attention, and of both parts of a block.", {0, 0.99});
-  parts.tie = read_tie(options);
+  parts.tie = read_tie(
+      options,
+      "What the token embedding and the output share. none: nothing. start: they are equal when "
+      "the training starts, and then each has its own updates. same: they are one tensor, which "
+      "belongs to the first stage: it sends the weights that its forward has read to the last, "
+      "which sends their gradient back. late: each stage has a copy and reads its newest; each "
+      "applies its own gradient at once and the other's when the schedule has brought it.");
   if (parts.width % parts.heads == 0) return;
   options.problem("heads",
                   concat("is ", parts.heads, "; expected a divisor of the width, ", parts.width));
@@ -147,10 +151,21 @@ std::vector<LayerPtr> DecoderModel::layers() const {
     layer->set_name(std::move(name));
     all.push_back(std::move(layer));
   };
-  add("embeddings", tied(parts_.tie, true, build.embeddings(), names.tokens + ".weight"));
+  const std::string embedding = names.tokens + ".weight";
+  LayerPtr first = build.embeddings(), last = build.output();
+  if (parts_.tie == Tie::Same) {
+    first = sharing(std::move(first), {.lends = {embedding}});
+    last = sharing(std::move(last), {.takes = {"weight"}});
+  } else if (parts_.tie != Tie::None) {
+    last = sharing(std::move(last), {.copies = {{.parameter = "weight",
+                                                 .name = "weight",
+                                                 .of = "embeddings." + embedding,
+                                                 .gradients = parts_.tie == Tie::Late}}});
+  }
+  add("embeddings", std::move(first));
   for (std::int64_t i = 0; i < parts_.layers; ++i) add(concat(names.blocks, i), build.block());
   add(names.last_norm, build.norm(true));
-  add(names.output, tied(parts_.tie, false, build.output(parts_.tie), "weight"));
+  add(names.output, std::move(last));
   return all;
 }
 

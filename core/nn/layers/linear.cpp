@@ -80,10 +80,8 @@ class Linear final : public Layer {
     const bool normal = options_.init_std > 0;
     const Initializer weight = normal ? Initializer{Kind::Normal, options_.init_std} : uniform;
     const Initializer bias = normal ? Initializer{Kind::Constant, 0} : uniform;
-    std::vector<ParameterSpec> specs{{.name = "weight",
-                                      .shape = {out_, in_},
-                                      .init = options_.weight.value_or(weight),
-                                      .drawn_as = options_.drawn_as}};
+    std::vector<ParameterSpec> specs{
+        {.name = "weight", .shape = {out_, in_}, .init = options_.weight.value_or(weight)}};
     if (options_.bias) specs.push_back({"bias", {out_}, options_.bias_init.value_or(bias)});
     return specs;
   }

@@ -46,7 +46,7 @@ void check_numbers(const Schedule& schedule) {
     refuse_shape("its learns_from does not say for every stage which losses it learns from");
   auto in = [](int value, int end) { return value >= 0 && value < end; };
   for (std::size_t i = 0; i < shape.skips.size(); ++i) {
-    const auto& [from, to, gradient, lent] = shape.skips[i];
+    const auto& [from, to, gradient, lent, parameter] = shape.skips[i];
     if (!in(from, shape.stages) || !in(to, shape.stages) || from >= to)
       refuse_shape(concat("it has a skip connection from stage ", from, " to stage ", to,
                           "; expected one to a later stage"));
@@ -59,10 +59,10 @@ void check_numbers(const Schedule& schedule) {
             "its skip connections are not nested: what is put aside last has to be taken back "
             "first");
   }
-  if (const auto& tied = shape.tied;
-      tied && (!in(tied->first, tied->second) || !in(tied->second, shape.stages)))
-    refuse_shape(concat("it has copies of a parameter at stages ", tied->first, " and ",
-                        tied->second, "; expected an earlier and a later stage"));
+  for (const TiedCopies& tied : shape.tied)
+    if (!in(tied.first, tied.second + 1) || !in(tied.second, shape.stages))
+      refuse_shape(concat("it has copies of a parameter at stages ", tied.first, " and ",
+                          tied.second, "; expected an earlier and a later stage"));
   for (int k = 0; k < shape.stages; ++k)
     for (const int loss : schedule.learns_from[as_size(k)])
       if (loss < k || loss >= shape.stages)

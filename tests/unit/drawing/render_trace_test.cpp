@@ -70,7 +70,7 @@ TEST(RenderTrace, ShowsWhatCrossesForSharedWeights) {
   EXPECT_EQ(arrows_of_weights(shape),
             (std::map<std::string, int>{{"weights: 0 → 2", 4}, {"gradient of weights: 2 → 0", 4}}));
   shape.skips = {};
-  shape.tied = {.first = 0, .second = 2, .numbers = 2, .bytes = 8};
+  shape.tied = {{.first = 0, .second = 2, .numbers = 2, .bytes = 8}};
   EXPECT_EQ(arrows_of_weights(shape),
             (std::map<std::string, int>{{"gradient of weights: 0 → 2", 3},
                                         {"gradient of weights: 2 → 0", 4}}));

@@ -90,6 +90,31 @@ TEST(Skips, ThatAreLookedAtInsideALayerAreCountedFromItsOutside) {
   EXPECT_TRUE(sequence({{"a", stash()}, {"b", mask_padding(1)}})->skips().gradients);
 }
 
+TEST(Skips, OfWeightsAreLentToEveryStageThatReadsThem) {
+  const auto layers = named({sharing(linear(2, 2), {.lends = {"bias", "weight"}}),
+                             sharing(linear(2, 2), {.takes = {"weight"}}),
+                             sharing(linear(2, 2), {.looks = {"bias"}}),
+                             sharing(linear(2, 2), {.takes = {"bias"}})});
+  EXPECT_EQ(skips_between(layers, std::vector<std::int64_t>{1, 1, 1, 1}, 4),
+            (Skips{{0, 3, true, 8, 1}, {0, 2, true, 8, 1}, {0, 1, true, 16, 0}}));
+  EXPECT_EQ(skips_between(layers, std::vector<std::int64_t>{2, 2}, 4), (Skips{{0, 1, true, 8, 1}}));
+  EXPECT_EQ(layers[2]->parameters().size(), 1u);
+  EXPECT_EQ(layers[2]->parameters()[0].name, "weight");
+}
+
+TEST(Skips, AreNoCopiesOfParameters) {
+  const auto copy = [](bool gradients) {
+    return sharing(linear(2, 2), {.copies = {{"weight", "other", "l0.weight", gradients}}});
+  };
+  const auto layers = named({linear(2, 2), copy(true), copy(false), copy(true)});
+  EXPECT_EQ(skips_between(layers, std::vector<std::int64_t>{2, 2}, 4), Skips{});
+  EXPECT_EQ(layers[1]->parameters()[0].name, "other");
+  EXPECT_EQ(layers[1]->parameters()[0].drawn_as, "l0.weight");
+  const std::vector<TiedCopies> pairs{
+      {0, 0, 0, 2, 4, 16}, {0, 1, 0, 2, 4, 16}, {0, 1, 2, 2, 4, 16}};
+  EXPECT_EQ(tied_copies(layers, std::vector<std::int64_t>{2, 2}, 4), pairs);
+}
+
 std::string refusal_of_layers(const std::vector<LayerPtr>& layers) {
   try {
     skips_between(layers, std::vector<std::int64_t>(layers.size(), 1));

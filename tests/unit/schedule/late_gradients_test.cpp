@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/base/text.h"
 #include "core/schedule/find_loop.h"
 #include "core/schedule/prove.h"
@@ -19,7 +21,7 @@ PipelineShape copying(int stages, int microbatches, int minibatches, int replica
           .replicas = replicas,
           .microbatches = microbatches,
           .minibatches = minibatches,
-          .tied = TiedCopies{.first = 0, .second = stages - 1, .numbers = 25, .bytes = 100}};
+          .tied = {{.first = 0, .second = stages - 1, .numbers = 25, .bytes = 100}}};
 }
 
 /// The updates of a stage with the mini-batches of the other's gradients that they apply:
@@ -29,11 +31,11 @@ std::string applied(const std::string& scheme, const PipelineShape& shape, int s
   const LateGradients late(proved);
   std::string text;
   for_each_action(proved.schedule, [&](ActionPlace place, const Action& action) {
-    if (action.stage != stage || action.replica != 0 || late.givers(place).empty()) return;
+    if (action.stage != stage || action.replica != 0 || late.taken(place).empty()) return;
     text += concat(text.empty() ? "" : ", ", action_name(action), ":");
-    for (const ActionPlace& giver : late.givers(place)) {
-      EXPECT_TRUE(late.gives(giver));
-      text += concat(" ", action_at(proved.schedule, giver).minibatch);
+    for (const LateGradient& each : late.taken(place)) {
+      EXPECT_EQ(std::ranges::count(late.given(each.pass), each), 1);
+      text += concat(" ", action_at(proved.schedule, each.pass).minibatch);
     }
   });
   return text;
@@ -55,12 +57,23 @@ TEST(LateGradients, AreAddedBeforeTheSumOverReplicas) {
 }
 
 TEST(LateGradients, LagByTheMiniBatchesInBetween) {
-  const auto lag = [](const PipelineShape& shape, int to) {
-    return LateGradients(prove(schedule_of("pipedream", "{}", shape))).lag(to);
+  const auto lag = [](const PipelineShape& shape, bool back) {
+    return LateGradients(prove(schedule_of("pipedream", "{}", shape))).lag(0, back);
   };
-  EXPECT_EQ(lag(copying(4, 1, 9), 3), 4);
-  EXPECT_EQ(lag(copying(4, 1, 9), 0), 0);
-  EXPECT_EQ(lag(copying(4, 4, 9), 3), 1);
+  EXPECT_EQ(lag(copying(4, 1, 9), false), 4);
+  EXPECT_EQ(lag(copying(4, 1, 9), true), 0);
+  EXPECT_EQ(lag(copying(4, 4, 9), false), 1);
+}
+
+/// Behind its forward of the micro-batch that brings the news, a stage k from s has the backward of
+/// f + k − s + 1 next.
+TEST(LateGradients, BetweenAnyTwoStagesLagByTheStagesBetween) {
+  PipelineShape shape = copying(4, 1, 9);
+  shape.tied = {{.first = 0, .second = 2}, {.first = 1, .second = 3}, {.first = 2, .second = 2}};
+  const LateGradients late(prove(schedule_of("pipedream", "{}", shape)));
+  EXPECT_EQ(late.lag(0, false), 3);
+  EXPECT_EQ(late.lag(1, false), 3);
+  for (const bool back : {false, true}) EXPECT_EQ(late.lag(2, back), 0) << "two in one stage";
 }
 
 TEST(LateGradients, DoNotExistInAnEvaluation) {
@@ -68,8 +81,9 @@ TEST(LateGradients, DoNotExistInAnEvaluation) {
   shape.training = false;
   const ProvedSchedule proved = prove(evaluation_schedule(shape));
   const LateGradients late(proved);
-  for_each_action(proved.schedule,
-                  [&](ActionPlace place, const Action&) { EXPECT_FALSE(late.gives(place)); });
+  for_each_action(proved.schedule, [&](ActionPlace place, const Action&) {
+    EXPECT_TRUE(late.given(place).empty());
+  });
 }
 
 }  // namespace

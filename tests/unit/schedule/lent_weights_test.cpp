@@ -116,10 +116,23 @@ TEST(LentWeights, AreHeldByTheBorrower) {
 TEST(LentWeights, OfWhichBothHaveACopyTakeTheGradientThatComesAndTheSum) {
   PipelineShape shape = lending(3, 1, 9);
   shape.skips = {};
-  shape.tied = TiedCopies{.first = 0, .second = 2, .numbers = 25, .bytes = kBytes};
+  shape.tied = {{.first = 0, .second = 2, .numbers = 25, .bytes = kBytes}};
   const ProvedSchedule proved = prove(schedule_of("pipedream", "{}", shape));
   for (const int stage : {0, 2}) EXPECT_EQ(most_borrowed(proved, stage), 2 * kBytes);
   EXPECT_EQ(most_borrowed(proved, 1), 0);
+}
+
+TEST(LentWeights, OfSeveralParametersAndReadersCrossForEach) {
+  PipelineShape shape = lending(4, 1, 3);
+  shape.skips = {{.from = 0, .to = 3, .lent_bytes = kBytes},
+                 {.from = 0, .to = 2, .lent_bytes = kBytes},
+                 {.from = 0, .to = 2, .lent_bytes = 7, .parameter = 1}};
+  const ProvedSchedule proved = prove(schedule_of("gpipe", "{}", shape));
+  const LentWeights lent(proved.schedule, proved.index, proved.versions);
+  ASSERT_EQ(lent.loans().size(), 3u);
+  EXPECT_EQ(lent.loans()[2].parameter, 1);
+  EXPECT_EQ(most_borrowed(proved, 2), 2 * (kBytes + 7));
+  EXPECT_EQ(most_borrowed(proved, 0), 2 * kBytes + 7) << "the sums that arrive";
 }
 
 }  // namespace

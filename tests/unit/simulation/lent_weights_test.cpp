@@ -69,7 +69,7 @@ TEST(SimulatedLoan, IsRefusedWhereMessagesWaitForTheirReceives) {
 TEST(SimulatedCopies, WaitForEachOthersGradients) {
   const auto copying = [](int minibatches, std::int64_t bytes, Receives receives) {
     PipelineShape shape{.stages = 2, .minibatches = minibatches};
-    if (bytes > 0) shape.tied = TiedCopies{.first = 0, .second = 1, .numbers = 1, .bytes = bytes};
+    if (bytes > 0) shape.tied = {{.first = 0, .second = 1, .numbers = 1, .bytes = bytes}};
     Hardware hardware = ideal_hardware(2);
     hardware.within = {.bandwidth = 1};
     hardware.receives = receives;

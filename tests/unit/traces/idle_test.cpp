@@ -124,7 +124,7 @@ TEST(Idle, BehindAPassThatAddsAGradientOfSharedWeightsIsTheLinks) {
   for (const bool copies : {false, true}) {
     if (copies) {
       shape.skips = {};
-      shape.tied = TiedCopies{.first = 0, .second = 1, .numbers = 2, .bytes = 8};
+      shape.tied = {{.first = 0, .second = 1, .numbers = 2, .bytes = 8}};
     }
     const auto idle = idle_times(prove(pipeline_schedule(shape, {})), spans);
     ASSERT_GE(idle.size(), 2u);

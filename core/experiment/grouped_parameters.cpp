@@ -103,6 +103,16 @@ void check_groups(const Experiment& e, const Value& document, Problems& problems
       refuse(groups[i].option,
              ".match has only parameters that an earlier group has; expected it before that one");
   }
+  for (const LayerPtr& layer : e.layers)
+    for (const ParameterSpec& spec : layer->parameters()) {
+      const std::string name = parameter_name(*layer, spec.name);
+      const auto* const own = group_of(groups, name);
+      const auto* const first = group_of(groups, spec.copied ? spec.drawn_as : name);
+      if (own != first && own != nullptr && first != nullptr)
+        refuse(own->option, concat(" has '", name, "', a copy of '", spec.drawn_as,
+                                   "' (model.tie: late), which is in ", first->option,
+                                   "; expected both in one group"));
+    }
   std::vector<std::string> left;
   for (const auto& [name, shape] : parameters)
     if (group_of(groups, name) == nullptr) left.push_back(name);

@@ -151,9 +151,10 @@ def annealed(loop, name, t):
 class Loop:
     """A training with momentum, or with Adam, in PyTorch, with one tensor for both places."""
 
-    def __init__(self, module, decay=0.0, most=torch.inf, balance=BALANCE, adam=False, moves=buffer, rate=lambda *_: 1, late=None):
-        """`late`: each place has a copy, and that of the output applies the embedding's gradient so many updates after its own."""
-        self.module, self.named, self.decay, self.most, self.late = module, module.named(), decay, most, late
+    def __init__(self, module, decay=0.0, most=torch.inf, balance=BALANCE, adam=False, moves=buffer, rate=lambda *_: 1, late=None, over="model"):
+        """`late`: each place has a copy, and that of the output applies the embedding's gradient so many updates after its own.
+        `over`: of whose gradients the norm is at most `most`."""
+        self.module, self.named, self.decay, self.most, self.late, self.over = module, module.named(), decay, most, late, over
         self.own = [name for name in self.named if name != OUTPUT or late is not None]
         self.stage = {name: stage_of(name, balance) for name in self.own}
         zeros = {name: torch.zeros_like(self.named[name]) for name in self.own}
@@ -194,9 +195,11 @@ class Loop:
         self.of_embedding.append(of_embedding)
         if self.late is not None and t >= self.late:
             gradients[OUTPUT] += self.of_embedding[t - self.late]
-        norm = torch.cat([each.flatten() for each in gradients.values()]).norm().item()
+        part = {name: self.stage[name] if self.over == "stage" else 0 for name in gradients}
+        norms = {k: torch.cat([each.flatten() for name, each in gradients.items() if part[name] == k]).norm().item() for k in part.values()}
         gradients = {
-            name: each * min(1, self.most / (norm + 1e-6)) + self.decay * self.weights[-1][name] for name, each in gradients.items()
+            name: each * min(1, self.most / (norms[part[name]] + 1e-6)) + self.decay * self.weights[-1][name]
+            for name, each in gradients.items()
         }
         self.update(t, gradients)
         return whole
@@ -390,6 +393,47 @@ class Tie(unittest.TestCase):
                     elif "replicas" not in more:
                         for name, each in alone.items():
                             self.assertTrue(torch.equal(ours[0][name], each), name)
+
+    def test_copies_are_clipped_by_a_norm_with_both_gradients_in_it(self):
+        for over, name, late in (("stage", "pipedream of micro-batches", lag(2)), ("model", "delayed_sgd", 1)):
+            with self.subTest(over):
+                scheme, m, reading = SCHEMES[name]
+                theirs = self.loop(m, reading, late=late, most=0.3, over=over)
+                self.assertGreater(far(theirs[0], self.loop(m, reading, late=late)[0]), 1e-4, "it clips nothing")
+                changes = self.late | {"gradient_rules": [{"name": "clip", "norm": 0.3, "over": over}]}
+                ours = self.trained(f"late clipped {over}", scheme, {"balance": BALANCE, "microbatches": m}, **changes)
+                self.compare(f"late, clipped over the {over}", ours, theirs)
+
+    def test_a_group_of_parameters_has_all_copies(self):
+        scheme, m, reading = SCHEMES["pipedream of micro-batches"]
+        options = {"late": lag(m), "rate": lambda loop, name, t: 2 if name in (EMBEDDING, OUTPUT) else 1}
+        groups = [{"match": [EMBEDDING, OUTPUT], "name": "sgd", "lr": 2 * RATE, "momentum": MOMENTUM}]
+        changes = self.late | {"optimizer": {"name": "sgd", "lr": RATE, "momentum": MOMENTUM, "groups": groups}}
+        ours = self.trained("late grouped", scheme, {"balance": BALANCE, "microbatches": m}, **changes)
+        self.compare("late, in a group", ours, self.loop(m, reading, **options))
+
+    def test_an_evaluation_inside_a_training_is_of_both_copies_as_they_are(self):
+        scheme, m, reading = SCHEMES["pipedream of micro-batches"]
+        module = decoder_modules.Contest()
+        for name, each in module.named().items():
+            each.data.copy_(self.start[name])
+        loop = Loop(module, late=lag(m))
+        loop.train(self.x, self.y, m, reading)
+        train = {"epochs": 1, "precision": "float64", "checkpoint": {"every": 0}, "drain": "never"}
+        cut, alone = {"balance": BALANCE, "microbatches": m}, None
+        for evaluate in ({}, {"evaluate": {"every": 5, "unit": "minibatch"}}):
+            ours, _ = self.trained(f"late evaluated {bool(evaluate)}", scheme, cut, **self.late | {"train": train | evaluate})
+            alone = alone or ours
+            for name, each in alone.items():
+                self.assertTrue(torch.equal(ours[name], each), name)
+        with open(self.folder / "late_evaluated_True" / "evaluations.csv", newline="") as file:
+            found = {int(row["minibatches"]): float(row["test_loss"]) for row in csv.DictReader(file)}
+        for steps in (5, 10):
+            self.assertFalse(torch.equal(loop.weights[steps][OUTPUT], loop.weights[steps][EMBEDDING]))
+            for name, each in loop.weights[steps].items():
+                loop.named[name].data.copy_(each)
+            loss = torch.nn.functional.cross_entropy(module(self.x[:1]).flatten(0, 1), self.y[:1].flatten()).item()
+            self.assertLessEqual(abs(found[steps] - loss), LIMIT)
 
     def test_a_long_training_of_copies_applies_what_a_traced_one_does(self):
         """Of a long training a short schedule with a loop is kept, but not of one whose gradients come updates later."""

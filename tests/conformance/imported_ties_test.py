@@ -62,10 +62,11 @@ def stages_of(balance):
 
 
 class Loop:
-    """`late`: every module has a copy; else what `ties` names is one tensor, which the stage of its first module reads and has."""
+    """`late`: every module has a copy; else what `ties` names is one tensor, which the stage of its first module reads and has.
+    Without `exchanges` copies only start equal."""
 
-    def __init__(self, ties, balance=BALANCE, late=False):
-        self.module, self.late = Net(ties), late
+    def __init__(self, ties, balance=BALANCE, late=False, replicas=1, exchanges=True):
+        self.module, self.late, self.replicas, self.exchanges = Net(ties), late, replicas, exchanges
         names = [name for name, _ in self.module.named_parameters(remove_duplicate=False)]
         self.first = {name: ties.get(name, name) for name in names}
         self.stage = {name: stages_of(balance)[name.partition(".")[0]] for name in names}
@@ -89,12 +90,12 @@ class Loop:
 
     def step(self, t, x, y, m, reading):
         own = {name: torch.zeros_like(each) for name, each in self.places.items()}
-        whole = 0.0
-        for j, (x_j, y_j) in enumerate(zip(x.chunk(m), y.chunk(m))):
-            readings = [reading(Place(k, t, j, m)) for k in range(N)]
+        whole, parts = 0.0, m * self.replicas
+        for j, (x_j, y_j) in enumerate(zip(x.chunk(parts), y.chunk(parts))):
+            readings = [reading(Place(k, t, j % m, m)) for k in range(N)]
             self.install(readings, 0)
             scores = torch.func.functional_call(self.module, self.places, (x_j,), tie_weights=False)
-            loss = torch.nn.functional.cross_entropy(scores.flatten(0, 1), y_j.flatten()) / m
+            loss = torch.nn.functional.cross_entropy(scores.flatten(0, 1), y_j.flatten()) / parts
             self.install(readings, 1)
             for name, each in zip(self.places, torch.autograd.grad(loss, list(self.places.values()))):
                 own[name] += each
@@ -110,7 +111,7 @@ class Loop:
         for other, first in self.first.items():
             lag = self.lag(other, name, m) if self.late else 0
             news = (t - lag + 1) * m - 1 + N - self.stage[other] if lag > 0 else 0  # the micro-batch that brings it
-            if first == self.first[name] and t >= lag and news < STEPS * m:
+            if first == self.first[name] and t >= lag and news < STEPS * m and (self.exchanges or other == name):
                 total = total + self.gradients[t - lag][other]
         return total
 
@@ -119,7 +120,7 @@ class Loop:
         self.gradients = []
         del self.weights[:-1], self.moved[:-1]
         losses = [self.step(t, x_t, y_t, m, reading) for t, (x_t, y_t) in enumerate(zip(x.split(BATCH), y.split(BATCH)))]
-        for name in self.own:
+        for name in self.own if self.exchanges else []:
             self.weights[-1][name] = self.weights[-1][self.first[name]]
         return losses
 
@@ -207,6 +208,8 @@ class ImportedTies(unittest.TestCase):
             with self.subTest(f"{label}, {scheme}"):
                 mine = self.trained(label, "same", {"name": scheme}, microbatches=4)
                 self.compare(f"same, {label}, {scheme}", mine, self.loop(label, 1, lambda p: both(p.t)))
+        mine = self.trained("three and a pair inside", "same", {"name": "gpipe"}, balance="time", microbatches=2)
+        self.compare("same, cut by measured times", mine, self.loop("three and a pair inside", 1, lambda p: both(p.t)))
 
     def test_one_tensor_without_a_flush_is_the_owners(self):
         for label, name in itertools.product(TIES, ASYNCHRONOUS):
@@ -231,6 +234,14 @@ class ImportedTies(unittest.TestCase):
                 elif name in ("pipedream of micro-batches", "spectrain 1"):
                     self.same_bits(mine, self.trained(label, "late", scheme, execution="mpi", offload="always", **options))
 
+    def test_replicas_and_offload_change_no_number(self):
+        label, (scheme, m, reading) = "three and a pair inside", SCHEMES["pipedream of micro-batches"]
+        for tie in ("same", "late"):
+            with self.subTest(tie):
+                theirs = self.loop(label, m, reading, late=tie == "late", replicas=2)
+                mine = self.trained(label, tie, scheme, microbatches=m, replicas=2, execution="threads", offload="always")
+                self.compare(f"{tie}, two replicas", mine, theirs)
+
     def test_a_resumed_training_has_the_bits_of_one_that_was_not_stopped(self):
         often = {"train": {"checkpoint": {"every": 4, "unit": "minibatch"}}}
         for tie, label in (("late", "crossing"), ("late", "three and a pair inside"), ("same", "three and a pair inside")):
@@ -248,11 +259,8 @@ class ImportedTies(unittest.TestCase):
 
     def test_copies_that_only_start_equal_are_parameters_of_their_own(self):
         scheme, m, reading = SCHEMES["pipedream"]
-        loop = Loop(LATE["crossing"], late=True)
-        loop.lag = lambda other, name, m: 0 if other == name else STEPS
-        losses = [loop.step(t, x, y, m, reading) for loop.gradients in [[]] for t, (x, y) in enumerate(zip(self.x.split(BATCH), self.y.split(BATCH)))]
         mine = self.trained("crossing", "start", scheme)
-        self.compare("start, crossing", mine, (ours(loop), losses))
+        self.compare("start, crossing", mine, self.loop("crossing", m, reading, late=True, exchanges=False))
         self.assertFalse(torch.equal(mine[0]["one.weight"], mine[0]["one.weight#2"]))
         said, code = self.given_back("crossing")
         self.assertIn("'embedding.weight#2' and 'embedding.weight' are one parameter of the module, and model.tie: start trained them", said)

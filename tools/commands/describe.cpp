@@ -284,7 +284,7 @@ int run_describe(const std::vector<std::string>& arguments) {
       "scheme, model, dataset, codec, optimizer, loss, gradient_rule, probe, metric or hardware; "
       "or a section of the experiment file: pipeline, train, loader, output, lr_schedule, "
       "translation, sweep, profiles, extends, table, plot, claims and so on; `describe experiment` "
-      "names all",
+      "names all; or an option in one, such as train.evaluate",
       1, 1);
   line.positional("NAME", "the name of the part; `pipewright list` prints them all", 0, 1);
   line.plugins();

@@ -404,6 +404,16 @@ class Tie(unittest.TestCase):
                 ours = self.trained(f"late clipped {over}", scheme, {"balance": BALANCE, "microbatches": m}, **changes)
                 self.compare(f"late, clipped over the {over}", ours, theirs)
 
+    def test_copies_begin_as_the_one_tensor_of_a_file(self):
+        for tie in ("late", "start"):
+            one, two = (
+                self.trained(f"{tie} from {file}", {"name": "pipedream"}, {"balance": BALANCE}, model=self.late["model"] | {"tie": tie, "weights": file})[0]
+                for file in ("start.safetensors", "both.safetensors")
+            )
+            self.assertEqual(sorted(one), sorted(two))
+            for name, each in one.items():
+                self.assertTrue(torch.equal(two[name], each), f"{tie}, {name}")
+
     def test_a_group_of_parameters_has_all_copies(self):
         scheme, m, reading = SCHEMES["pipedream of micro-batches"]
         options = {"late": lag(m), "rate": lambda loop, name, t: 2 if name in (EMBEDDING, OUTPUT) else 1}

@@ -23,6 +23,7 @@ struct LateGradient {
   ActionPlace pass;
   int pair = 0;
   bool back = false;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy takes the comparison of a pair for a null
   auto operator<=>(const LateGradient&) const = default;
 };
 

@@ -15,8 +15,9 @@ from harness import BINARY, MLP, changed
 
 MPI = changed(MLP, {"pipeline.execution": "mpi"})
 SEEDS = {"sweep": {"grid": {"train.seed": [1, 2, 3, 4]}}}
-# Long enough that something can happen meanwhile.
-LONG = changed(MLP, {"train.epochs": 100, "train.evaluate_every": 100, "train.checkpoint": {"every": 1}})
+# Five seconds, in which Slurm learns of something ten times over.
+EPOCHS = 1000
+LONG = changed(MLP, {"train.epochs": EPOCHS, "train.evaluate_every": EPOCHS, "train.checkpoint": {"every": 1}})
 
 
 def setUpModule():
@@ -81,7 +82,7 @@ class SlurmHosts(harness.EndToEnd):
 
     def test_the_other_host_goes_on_when_one_is_drained(self):
         cluster = slurm_hosts.SlurmHosts(self, 2)
-        lengths = [{"label": f"{n}", "train.seed": n, "train.epochs": 100 if n < 2 else 1} for n in range(5)]
+        lengths = [{"label": f"{n}", "train.seed": n, "train.epochs": EPOCHS if n < 2 else 1} for n in range(5)]
         experiment = changed(LONG, {"sweep": {"points": lengths}})
         self.sweep(cluster, experiment, "--slurm")
         cluster.wait_until(lambda: sorted(cluster.tasks().values()) == ["a", "b"], "two tasks")

@@ -6,7 +6,7 @@
 
 #include <cstddef>  // says which standard library this is
 
-#define PIPEWRIGHT_VERSION "1.0.0-rc.2"
+#define PIPEWRIGHT_VERSION "1.0.0"
 
 /// Objects of standard-library types pass between the program and its plugins, so both must be
 /// compiled with the same library and ABI.

@@ -2,6 +2,7 @@
 """tools/study: pages say what the rows of results show, and which runs are still to be made."""
 
 import csv
+import math
 import os
 import re
 import statistics
@@ -13,6 +14,9 @@ from pathlib import Path
 
 import harness
 from harness import MLP, SOURCE_DIR, changed
+
+sys.path.insert(0, str(SOURCE_DIR / "tools"))
+from study_pages import overhead
 
 
 EXPERIMENT = changed(
@@ -318,6 +322,68 @@ class Pages(StudyTest):
             with self.subTest(said):
                 self.write("experiments/s.yaml", changed(EXPERIMENT, {"claims": [claim]}))
                 self.assert_errors(self.study(code=2), said)
+
+
+class Overheads(StudyTest):
+    """A row's loss against the lengths at which training without a delay has it."""
+
+    CURVE = {length: 3 - 0.2 * math.log(length) for length in (700, 990, 1400, 1980, 2800)}
+
+    def loss_at(self, length):
+        return 3 - 0.2 * math.log(length)
+
+    def test_a_loss_that_takes_a_quarter_fewer_samples_without_a_delay_is_an_overhead_of_a_third(self):
+        self.assertEqual("+33.3 %", overhead.summary([self.loss_at(1050)], 1400, self.CURVE))
+        self.assertEqual("−50.0 %", overhead.summary([self.loss_at(2800)], 1400, self.CURVE))
+
+    def test_mean_and_interval_are_of_logarithms(self):
+        ratios = [1.1, 1.2, 1.5]
+        mean = statistics.mean(map(math.log, ratios))
+        half = 4.303 * statistics.stdev(map(math.log, ratios)) / math.sqrt(3)
+        ends = [f"{100 * math.exp(end) - 100:+.1f} %".replace("-", "−") for end in (mean, mean - half, mean + half)]
+        self.assertEqual("{}, {} … {}".format(*ends), overhead.summary([self.loss_at(1400 / each) for each in ratios], 1400, self.CURVE))
+
+    def test_runs_beyond_the_references_are_counted_and_enter_no_mean(self):
+        losses = [self.loss_at(1400), self.loss_at(699), self.loss_at(2801)]
+        self.assertEqual("1 of 3 above +100.0 %, 1 of 3 below −50.0 %", overhead.summary(losses, 1400, self.CURVE))
+
+    def test_quantiles_are_those_of_student(self):
+        for degrees, closed in ((1, math.tan(0.475 * math.pi)), (2, 0.95 * math.sqrt(2 / (1 - 0.95**2)))):
+            self.assertAlmostEqual(closed, overhead.T_975[degrees], places=3)
+        self.assertEqual(sorted(overhead.T_975.values(), reverse=True), list(overhead.T_975.values()))
+
+    def test_a_page_has_them_when_all_references_have_run(self):
+        def with_labels(points, rows, **sweep):
+            file = changed(EXPERIMENT, {"sweep": {"points": points, **sweep, "grid": {"train.seed": [1, 2, 3]}}, "claims": [],
+                                        "table": {"rows": "label", "columns": sweep and "loader.limit_train" or "pipeline.stages",
+                                                  "metric": "test_loss"}})
+            self.write(f"experiments/{rows}.yaml", file)
+            for words in (["sweep", "--jobs", "2"], ["table", "--keep", f"experiments/results/{rows}.csv"]):
+                self.pipewright(words[0], f"experiments/{rows}.yaml", "--out", f"sw-{rows}", *words[1:])
+
+        (self.folder / "experiments/results").mkdir(exist_ok=True)
+        plain = {"label": "sgd plain", "scheme.name": "model_parallel", "pipeline.stages": 1}
+        with_labels([plain, {"label": "sgd stale", "scheme.name": "pipedream", "pipeline.stages": 3}], "s")
+        with_labels([plain], "r", zip={"loader.limit_train": [240, 960], "optimizer.lr": [0.05, 0.05]})
+        self.write("docs/study/tasks.csv", TASKS.replace(",,,,\n", ",,,,test_loss\n")
+                   + "R,references,experiments/r.yaml,,experiments/results/r.csv,sgd plain,0.1,,,,test_loss\n")
+        self.write("docs/study/protocol.md", "| | claim |\n")
+        self.page.write_text("<!-- overhead: A | R | 480 -->\n<!-- end -->\n")
+        self.study()
+        losses, curve = {}, {}
+        for name in "sr":
+            with open(self.folder / f"experiments/results/{name}.csv", newline="") as file:
+                for row in csv.DictReader(file):
+                    losses.setdefault((row["label"], row.get("loader.limit_train", "480")), []).append(float(row["last.test_loss"]))
+        curve = {int(length): statistics.mean(values) for (label, length), values in losses.items() if label == "sgd plain"}
+        self.assertEqual({240, 480, 960}, set(curve))
+        stale = losses["sgd stale", "480"]
+        self.assertIn(f"| sgd stale | {statistics.mean(stale):.3f} | {overhead.summary(stale, 480, curve)} | 3 |", self.page.read_text())
+
+        rows = self.folder / "experiments/results/r.csv"
+        rows.write_text("".join(rows.read_text().splitlines(keepends=True)[:-1]))
+        self.study()
+        self.assertIn("The references have not all run.", self.page.read_text())
 
 
 class OurPages(StudyTest):

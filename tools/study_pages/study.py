@@ -24,6 +24,7 @@ class Study:
             "brief": lambda words: tables.brief(self.named_claims(words)),
             "again": lambda words: tables.verdicts(self.claims_again(words)),
             "learned": lambda words: tables.learned(self.task(words)),
+            "overhead": self.overhead,
             "value": self.value,
         }
 
@@ -69,6 +70,13 @@ class Study:
             if not any(claim.task.id == task.again_of for task in self.tasks.values()):
                 raise Wrong(f"task {claim.task.id}, of claim {claim.id}, has no repetition: no `again_of` in tasks.csv names it")
         return [claim for id in words.split() for claim in self.all_claims if claim.task.again_of and claim.id == id]
+
+    def overhead(self, words):
+        """"N NB | NR | 22400": the rows of tasks N and NB, which are so long, beside the references of NR."""
+        parts = words.split(" | ")
+        if len(parts) != 3 or not parts[2].isdigit():
+            raise Wrong(f"there is no overhead '{words}'; expected 'tasks | task of references | samples'")
+        return tables.overheads([self.task(id) for id in parts[0].split()], self.task(parts[1]), int(parts[2]))
 
     def value(self, words):
         """One number in a sentence: "A | label, column", or "P1 effect", or "P1 verdict", or "P1 effect A2" of a repetition."""

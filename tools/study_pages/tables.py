@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of accuracies or losses, of runs and of verdicts as Markdown."""
 
+import statistics
+
+from . import overhead
 from .task import ACCURACY
 from .verdicts import CANNOT_BE_TOLD
 
@@ -72,6 +75,15 @@ def means(task):
         remark = f" Runs that diverged or failed count with {chance}, as by chance."
     return grid(task, lambda cell: mean(cell, task.metric)) + (
         f"\n\n{what} after the last epoch: mean ± sample standard deviation (number of seeds)." + remark)
+
+
+def overheads(tasks, references, length):
+    """Of each row of the tasks the loss, and how many more samples it needs than training without a delay."""
+    found = overhead.rows(tasks, references, length)
+    if found is None:
+        return "The references have not all run."
+    lines = [[label, number(statistics.mean(losses), "test_loss"), more, str(len(losses))] for label, losses, more in found]
+    return markdown(["", "test loss", "overhead", "seeds"], lines)
 
 
 def runs(task):

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/random.h"
 #include "core/base/wording.h"
 
@@ -30,10 +30,8 @@ std::array<std::vector<std::int64_t>, 2> DrawnSplit::draw(std::int64_t samples,
   const double share = split_ < 1 ? split_ * static_cast<double>(samples) : split_;
   const std::int64_t test = std::max<std::int64_t>(1, std::llround(std::min(share, kMost)));
   if (test >= samples)
-    throw Error(ErrorKind::Experiment,
-                concat("dataset.split takes ", counted(test, "sample"), " of the ", samples, " in ",
-                       source, "; none are left to train on"),
-                where_);
+    throw experiment_error(where_, "dataset.split takes ", counted(test, "sample"), " of the ",
+                           samples, " in ", source, "; none are left to train on");
   std::vector<std::int64_t> order(static_cast<std::size_t>(samples));
   std::iota(order.begin(), order.end(), 0);
   const RandomStream stream(seed_, "dataset.split");

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/fetch/sources.h"
 #include "core/system/file.h"
 #include "datasets/archives/lines.h"
@@ -42,15 +42,15 @@ class Food101 final : public EncodedImageDataset {
     const std::filesystem::path path = root_ / "meta" / name;
     std::error_code ignored;
     if (!std::filesystem::exists(path, ignored))
-      throw Error(ErrorKind::Data,
-                  "no such file. It is part of Food-101 (food-101.tar.gz, md5 "
-                  "85eeb15f3717b99a5da872d97d918f87), available from the data set's page at the "
-                  "Computer Vision Lab of ETH Zürich. Set dataset.root to the folder food-101 that "
-                  "holds images and meta" +
-                      fetch_advice("food101"),
-                  path.string());
+      throw data_error(
+          path,
+          "no such file. It is part of Food-101 (food-101.tar.gz, md5 "
+          "85eeb15f3717b99a5da872d97d918f87), available from the data set's page at the "
+          "Computer Vision Lab of ETH Zürich. Set dataset.root to the folder food-101 that "
+          "holds images and meta" +
+              fetch_advice("food101"));
     std::vector<std::string> lines = entries_of(read_file(path, kLargestList));
-    if (lines.empty()) throw Error(ErrorKind::Data, "is empty", path.string());
+    if (lines.empty()) throw data_error(path, "is empty");
     return lines;
   }
 
@@ -63,9 +63,8 @@ class Food101 final : public EncodedImageDataset {
     std::int64_t record = 0;
     for (const std::string& line : list(name)) {
       const auto fail = [&](const std::string& what) {
-        throw Error(ErrorKind::Data,
-                    concat("record ", record, " (counted from 0) is '", line, "'; ", what),
-                    (root_ / "meta" / name).string());
+        throw data_error(root_ / "meta" / name, "record ", record, " (counted from 0) is '", line,
+                         "'; ", what);
       };
       const std::size_t slash = line.find('/');
       if (slash == std::string::npos || slash + 1 == line.size()) fail("expected CLASS/ID");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Images of the user's own: one folder with a folder for each class, without a part for testing,
 /// which is drawn. Files are read when a batch needs them.
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "datasets/drawn_split.h"
 #include "datasets/images/class_folders.h"
 
@@ -37,12 +37,9 @@ class ImageFolder final : public EncodedImageDataset {
   void open(const DatasetRequest&) override {
     std::error_code ignored;
     if (!std::filesystem::is_directory(root_, ignored))
-      throw Error(ErrorKind::Data, "no such folder; expected one with a folder for each class",
-                  root_.string());
+      throw data_error(root_, "no such folder; expected one with a folder for each class");
     const std::vector<std::string> classes = folder_names(root_);
-    if (classes.empty())
-      throw Error(ErrorKind::Data, "holds no folders: one for each class is needed",
-                  root_.string());
+    if (classes.empty()) throw data_error(root_, "holds no folders: one for each class is needed");
     look_.classes = std::ssize(classes);
     const EncodedImages all = images_by_class(root_, classes);
     const auto [train, test] = split_.draw(all.size(), root_.filename().string());

@@ -3,7 +3,7 @@
 /// read when a batch needs them, as ImageNet is larger than most memories.
 #include <algorithm>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "datasets/images/class_folders.h"
 
 namespace pipewright {
@@ -35,12 +35,11 @@ class ImagenetFolder final : public EncodedImageDataset {
     for (const std::string& part : {std::string("train"), evaluation_}) require_folder(part);
     const std::vector<std::string> classes = folder_names(root_ / "train");
     if (classes.empty())
-      throw Error(ErrorKind::Data, "holds no folders: one for each class is needed",
-                  (root_ / "train").string());
+      throw data_error(root_ / "train", "holds no folders: one for each class is needed");
     for (const std::string& name : folder_names(root_ / evaluation_))
       if (!std::ranges::binary_search(classes, name))
-        throw Error(ErrorKind::Data, concat("is a class without training images: no train/", name),
-                    (root_ / evaluation_ / name).string());
+        throw data_error((root_ / evaluation_ / name),
+                         "is a class without training images: no train/", name);
     look_.classes = std::ssize(classes);
     train_ = images_by_class(root_ / "train", classes);
     test_ = images_by_class(root_ / evaluation_, classes);
@@ -56,14 +55,12 @@ class ImagenetFolder final : public EncodedImageDataset {
   void require_folder(const std::string& part) const {
     std::error_code ignored;
     if (std::filesystem::is_directory(root_ / part, ignored)) return;
-    throw Error(
-        ErrorKind::Data,
-        concat("no such folder. ImageNet (ILSVRC 2012: ILSVRC2012_img_train.tar, md5 "
-               "1d675b47d978889d74fa0da5fadfb00e, and ILSVRC2012_img_val.tar, md5 "
-               "29b22e2961454d5413ddabcf34fc5622) is available from the ImageNet site after "
-               "registration; its images must be sorted into train/CLASS and ",
-               evaluation_, "/CLASS. Set dataset.root to the folder that holds both"),
-        (root_ / part).string());
+    throw data_error((root_ / part),
+                     "no such folder. ImageNet (ILSVRC 2012: ILSVRC2012_img_train.tar, md5 "
+                     "1d675b47d978889d74fa0da5fadfb00e, and ILSVRC2012_img_val.tar, md5 "
+                     "29b22e2961454d5413ddabcf34fc5622) is available from the ImageNet site after "
+                     "registration; its images must be sorted into train/CLASS and ",
+                     evaluation_, "/CLASS. Set dataset.root to the folder that holds both");
   }
 
   std::filesystem::path root_;

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/utf8.h"
 #include "core/fetch/sources.h"
 #include "core/tensor_files/pattern.h"
@@ -106,14 +106,12 @@ class Imdb final : public LabelledTextDataset {
            file != files.end() && file->first.starts_with(folder); ++file)
         all.push_back(review(file->first, file->second, static_cast<std::uint8_t>(label)));
       if (all.size() == before)
-        throw Error(ErrorKind::Data,
-                    concat("has no reviews in ", folder,
-                           ". They are part of the Large Movie Review Dataset "
-                           "(aclImdb_v1.tar.gz), available from its page at Stanford University "
-                           "(ai.stanford.edu/~amaas/data/sentiment). Set dataset.root to the "
-                           "folder aclImdb or to the archive",
-                           fetch_advice("imdb")),
-                    root_.string());
+        throw data_error(root_, "has no reviews in ", folder,
+                         ". They are part of the Large Movie Review Dataset "
+                         "(aclImdb_v1.tar.gz), available from its page at Stanford University "
+                         "(ai.stanford.edu/~amaas/data/sentiment). Set dataset.root to the "
+                         "folder aclImdb or to the archive",
+                         fetch_advice("imdb"));
       std::sort(all.begin() + static_cast<std::ptrdiff_t>(before), all.end(),
                 [](const Review& a, const Review& b) { return a.id < b.id; });
     }
@@ -122,7 +120,7 @@ class Imdb final : public LabelledTextDataset {
 
   Review review(const std::string& name, const std::string& text, std::uint8_t label) const {
     const auto fail = [&](const std::string& what) {
-      throw Error(ErrorKind::Data, concat("'", name, "' ", what), root_.string());
+      throw data_error(root_, "'", name, "' ", what);
     };
     const std::int64_t id = id_of(name);
     if (id < 0) fail("is not named ID_RATING.txt, as reviews are");

@@ -9,7 +9,7 @@
 #include <set>
 #include <string_view>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/utf8.h"
 #include "core/base/wording.h"
 #include "core/config/json.h"
@@ -112,22 +112,17 @@ class JsonLines final : public LabelledTextDataset {
     const Value object = parse_json(line, where);
     const auto field = [&](const std::string& key) -> const Value& {
       if (const Value* const found = object.find(key)) return *found;
-      throw Error(ErrorKind::Data,
-                  concat("has no '", key, "'; expected an object such as {\"", text_,
-                         "\": \"a fine film\", \"", label_, "\": \"good\"}"),
-                  where);
+      throw data_error(where, "has no '", key, "'; expected an object such as {\"", text_,
+                       "\": \"a fine film\", \"", label_, "\": \"good\"}");
     };
     const Value &text = field(text_), &given = field(label_);
     if (!text.is(Value::Kind::Text))
-      throw Error(ErrorKind::Data, concat("'", text_, "' is ", text.shown(), "; expected a text"),
-                  where);
+      throw data_error(where, "'", text_, "' is ", text.shown(), "; expected a text");
     const Value label = class_of(given);
     const bool number = label.is(Value::Kind::Integer) && label.integer >= 0;
     if (!number && !label.is(Value::Kind::Text))
-      throw Error(ErrorKind::Data,
-                  concat("'", label_, "' is ", label.shown(),
-                         "; expected a whole number from 0, or a name"),
-                  where);
+      throw data_error(where, "'", label_, "' is ", label.shown(),
+                       "; expected a whole number from 0, or a name");
     return {lower_case(text.text), label, where};
   }
 
@@ -141,15 +136,11 @@ class JsonLines final : public LabelledTextDataset {
       else
         most = std::max(most, line.label.integer);
       if (most >= 0 && !names.empty())
-        throw Error(ErrorKind::Data,
-                    concat("'", label_, "' is ", line.label.shown(),
-                           "; labels are all numbers, or all names"),
-                    line.where);
+        throw data_error(line.where, "'", label_, "' is ", line.label.shown(),
+                         "; labels are all numbers, or all names");
       if (most >= kMostClasses || std::ssize(names) > kMostClasses)
-        throw Error(ErrorKind::Data,
-                    concat("'", label_, "' is ", line.label.shown(), "; expected at most ",
-                           kMostClasses, " classes"),
-                    line.where);
+        throw data_error(line.where, "'", label_, "' is ", line.label.shown(),
+                         "; expected at most ", kMostClasses, " classes");
     }
     if (most < 0) return {names.begin(), names.end()};
     std::vector<std::string> numbers;
@@ -177,10 +168,8 @@ class JsonLines final : public LabelledTextDataset {
           line.label.is(Value::Kind::Text) ? line.label.text : std::to_string(line.label.integer);
       const auto name = std::ranges::find(names, label);
       if (name == names.end())
-        throw Error(
-            ErrorKind::Data,
-            concat("'", label_, "' is ", line.label.shown(), ", a class that no training text has"),
-            line.where);
+        throw data_error(line.where, "'", label_, "' is ", line.label.shown(),
+                         ", a class that no training text has");
       texts.append(words.tokens(line.text, look_.tokens),
                    static_cast<std::uint8_t>(name - names.begin()));
     }

@@ -14,7 +14,7 @@
 #include <cmath>
 #include <mutex>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/nn/dataset.h"
 #include "core/system/machine_limits.h"
 #include "datasets/synthetic_tokens.h"
@@ -98,17 +98,15 @@ class Synthetic final : public Dataset {
     vocabulary_ = request.model_vocabulary;
     if (request.model_task != Task::Minimize) task_ = request.model_task;
     if (classes_ < 1)
-      throw Error(ErrorKind::Experiment,
-                  "synthetic: the model does not say its number of classes; set dataset.classes",
-                  where_);
+      throw experiment_error(
+          where_, "synthetic: the model does not say its number of classes; set dataset.classes");
     std::int64_t room = kElementLimit / std::max(made(0), made(1));
     elements_ = 1;
     for (const std::int64_t size : shape_) {
       if (size < 1 || size > room)
-        throw Error(ErrorKind::Experiment,
-                    concat("synthetic: more than ", kElementLimit,
-                           " numbers; give fewer samples, fewer distinct ones or a smaller shape"),
-                    where_);
+        throw experiment_error(
+            where_, "synthetic: more than ", kElementLimit,
+            " numbers; give fewer samples, fewer distinct ones or a smaller shape");
       room /= size;
       elements_ *= static_cast<std::size_t>(size);
     }
@@ -159,18 +157,16 @@ class Synthetic final : public Dataset {
         static_cast<double>(elements_) * (vocabulary_ > 0 ? sizeof(std::int64_t) : sizeof(float));
     const double bytes = each * static_cast<double>(made(0) + made(1));
     if (const MemoryLimit limit = memory_limit(); bytes > limit.bytes)
-      throw Error(ErrorKind::Data,
-                  concat("synthetic: its samples take ", bytes_text(bytes), "; ", limit.text,
-                         "; give fewer samples, fewer distinct ones or a smaller shape"),
-                  where_);
+      throw data_error(where_, "synthetic: its samples take ", bytes_text(bytes), "; ", limit.text,
+                       "; give fewer samples, fewer distinct ones or a smaller shape");
   }
 
   void open_tokens() {
     if (shape_.size() != 1)
-      throw Error(ErrorKind::Experiment,
-                  "synthetic: the model reads tokens; expected dataset.shape: [tokens], the length "
-                  "of a text",
-                  where_);
+      throw experiment_error(
+          where_,
+          "synthetic: the model reads tokens; expected dataset.shape: [tokens], the length "
+          "of a text");
     for (std::size_t split = 0; split < 2; ++split)
       tokens_[split] = synthetic_tokens({.task = task_,
                                          .seed = seed_,

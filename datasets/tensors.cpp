@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/printable.h"
 #include "core/base/text.h"
 #include "core/nn/dataset.h"
@@ -25,8 +25,9 @@ bool is_tokens(const SamplePart& part) {
   return part.x.scalar_type() == at::kLong;
 }
 
-[[noreturn]] void refuse(const SamplePart& part, const std::string& name, const std::string& what) {
-  throw Error(ErrorKind::Data, "tensor '" + name + "' " + what, part.path);
+template <class... Parts>
+[[noreturn]] void refuse(const SamplePart& part, const std::string& name, const Parts&... what) {
+  throw data_error(part.path, "tensor '", name, "' ", what...);
 }
 
 std::string type_text(const at::Tensor& tensor) {
@@ -42,9 +43,8 @@ void check_least(const SamplePart& part, const std::string& name, const at::Tens
                  const char* what) {
   const auto least = numbers.min().item<std::int64_t>();
   if (least >= 0) return;
-  refuse(part, name,
-         concat(record_text(numbers, numbers.argmin().item<std::int64_t>()), " has the negative ",
-                what, " ", least));
+  refuse(part, name, record_text(numbers, numbers.argmin().item<std::int64_t>()),
+         " has the negative ", what, " ", least);
 }
 
 /// Refuses numbers that are not finite in the type in which the model computes: a training would
@@ -66,14 +66,13 @@ void check_finite(const SamplePart& part, const std::string& name, const at::Ten
       rest /= numbers.size(axis);
     }
     const auto number = flat[index].item<double>();
-    refuse(part, name,
-           concat(record_text(numbers, index), " has ", number,
-                  place.empty()       ? ""
-                  : place.size() == 1 ? concat(" in column ", place[0], " (from 0, too)")
-                                      : concat(" at ", list_text(place), " (from 0, too)"),
-                  std::isfinite(number) ? concat(", which is too large for ", c10::toString(type))
-                                        : std::string(),
-                  "; expected finite numbers"));
+    refuse(part, name, record_text(numbers, index), " has ", number,
+           place.empty()       ? ""
+           : place.size() == 1 ? concat(" in column ", place[0], " (from 0, too)")
+                               : concat(" at ", list_text(place), " (from 0, too)"),
+           std::isfinite(number) ? concat(", which is too large for ", c10::toString(type))
+                                 : std::string(),
+           "; expected finite numbers");
   }
 }
 
@@ -83,15 +82,12 @@ void settle_inputs(SamplePart& part, at::ScalarType model) {
   if (type == at::kByte || type == at::kChar || type == at::kShort || type == at::kBool)
     part.x = part.x.to(at::kFloat);
   if (!part.x.is_floating_point() && !is_tokens(part))
-    refuse(part, part.x_name,
-           concat("has type ", type_text(part.x),
-                  ", must be floating, integers of at most 16 bits, or Long for tokens"));
+    refuse(part, part.x_name, "has type ", type_text(part.x),
+           ", must be floating, integers of at most 16 bits, or Long for tokens");
   if (part.x.dim() < 1 || part.x.numel() == 0 || (is_tokens(part) && part.x.dim() != 2))
-    refuse(part, part.x_name,
-           concat("has shape ", list_text(part.x.sizes().vec()), ", must be ",
-                  is_tokens(part) ? "[samples, tokens] of int64 tokens, or floating"
-                                  : "[samples, ...]",
-                  is_tokens(part) ? "" : " with something in it"));
+    refuse(part, part.x_name, "has shape ", list_text(part.x.sizes().vec()), ", must be ",
+           is_tokens(part) ? "[samples, tokens] of int64 tokens, or floating" : "[samples, ...]",
+           is_tokens(part) ? "" : " with something in it");
   if (is_tokens(part)) check_least(part, part.x_name, part.x, "token");
   check_finite(part, part.x_name, part.x, model);
 }
@@ -101,9 +97,9 @@ void settle_numbers(SamplePart& part, at::ScalarType model) {
   at::Tensor& y = part.y;
   if (y.dim() == 1) y = y.unsqueeze(1);
   if (y.dim() != 2 || y.size(0) != part.x.size(0) || y.size(1) == 0)
-    refuse(part, part.y_name,
-           concat("has shape ", list_text(y.sizes().vec()), ", must be [", part.x.size(0), "] or [",
-                  part.x.size(0), ", targets]: one row for each sample of ", part.x_name));
+    refuse(part, part.y_name, "has shape ", list_text(y.sizes().vec()), ", must be [",
+           part.x.size(0), "] or [", part.x.size(0), ", targets]: one row for each sample of ",
+           part.x_name);
   if (!y.is_floating_point()) y = y.to(at::kDouble);
   check_finite(part, part.y_name, y, model);
 }
@@ -112,10 +108,9 @@ void settle_numbers(SamplePart& part, at::ScalarType model) {
 std::string remark_on_texts(const SamplePart& part) {
   const std::set<std::string> names(part.texts.begin(), part.texts.end());
   if (names.size() > 2)
-    refuse(part, part.y_name,
-           concat("has ", names.size(),
-                  " texts; the loss binary_cross_entropy takes one label of two, and "
-                  "cross_entropy has a class for each"));
+    refuse(part, part.y_name, "has ", names.size(),
+           " texts; the loss binary_cross_entropy takes one label of two, and "
+           "cross_entropy has a class for each");
   const auto one = part.y.eq(1).to(at::kByte).argmax().item<std::int64_t>();
   return concat(part.y_name, " of ", part.path, ": the label 1 is '",
                 printable(part.texts[static_cast<std::size_t>(one)]), "'");
@@ -126,17 +121,15 @@ void settle_binary_labels(SamplePart& part) {
   at::Tensor& y = part.y;
   if (!part.texts.empty()) part.remark = remark_on_texts(part);
   if (y.dim() < 1 || y.size(0) != part.x.size(0) || y.numel() == 0)
-    refuse(part, part.y_name,
-           concat("has shape ", list_text(y.sizes().vec()), ", must be [", part.x.size(0), "], [",
-                  part.x.size(0),
-                  ", labels] or the shape of the model's output, with 0 or 1 for "
-                  "each label"));
+    refuse(part, part.y_name, "has shape ", list_text(y.sizes().vec()), ", must be [",
+           part.x.size(0), "], [", part.x.size(0),
+           ", labels] or the shape of the model's output, with 0 or 1 for "
+           "each label");
   const at::Tensor wrong = y.ne(0).logical_and_(y.ne(1)).flatten();
   if (wrong.any().item<bool>()) {
     const auto index = wrong.to(at::kByte).argmax().item<std::int64_t>();
-    refuse(part, part.y_name,
-           concat(record_text(y, index), " has the label ", y.flatten()[index].item<double>(),
-                  "; the loss binary_cross_entropy takes 0 and 1"));
+    refuse(part, part.y_name, record_text(y, index), " has the label ",
+           y.flatten()[index].item<double>(), "; the loss binary_cross_entropy takes 0 and 1");
   }
   y = y.to(at::kByte);
 }
@@ -146,10 +139,9 @@ void settle_labels_of_text(SamplePart& part) {
   const at::Tensor wrong = (part.y.floor() != part.y).logical_or(part.y.abs() > kMostWhole);
   if (wrong.any().item<bool>()) {
     const auto index = wrong.to(at::kByte).argmax().item<std::int64_t>();
-    refuse(part, part.y_name,
-           concat(record_text(part.y, index), " has the target ",
-                  part.y.flatten()[index].item<double>(),
-                  ", which is no class; for real-valued targets set loss: {name: mse}"));
+    refuse(part, part.y_name, record_text(part.y, index), " has the target ",
+           part.y.flatten()[index].item<double>(),
+           ", which is no class; for real-valued targets set loss: {name: mse}");
   }
   part.y = part.y.to(at::kLong);
 }
@@ -159,18 +151,16 @@ void settle_labels(SamplePart& part) {
   at::Tensor& y = part.y;
   const bool each = is_tokens(part) && y.dim() == 2;  // a target for each token
   if (!(each ? y.sizes() == part.x.sizes() : y.dim() == 1 && y.size(0) == part.x.size(0)))
-    refuse(part, part.y_name,
-           concat("has shape ", list_text(y.sizes().vec()), ", must be [", part.x.size(0),
-                  "]: one label for each sample of ", part.x_name,
-                  is_tokens(part) ? ", or one for each token" : "",
-                  y.dim() > 1 ? "; for several labels of a sample, 0 or 1, set loss: {name: "
-                                "binary_cross_entropy}"
-                              : ""));
+    refuse(part, part.y_name, "has shape ", list_text(y.sizes().vec()), ", must be [",
+           part.x.size(0), "]: one label for each sample of ", part.x_name,
+           is_tokens(part) ? ", or one for each token" : "",
+           y.dim() > 1 ? "; for several labels of a sample, 0 or 1, set loss: {name: "
+                         "binary_cross_entropy}"
+                       : "");
   if (part.of_text) settle_labels_of_text(part);
   if (!c10::isIntegralType(y.scalar_type(), /*includeBool=*/false))
-    refuse(part, part.y_name,
-           concat("has type ", type_text(y), ", must be integers",
-                  y.is_floating_point() ? "; for real-valued targets set loss: {name: mse}" : ""));
+    refuse(part, part.y_name, "has type ", type_text(y), ", must be integers",
+           y.is_floating_point() ? "; for real-valued targets set loss: {name: mse}" : "");
   check_least(part, part.y_name, each ? y.masked_fill(y.eq(kNoTarget), 0) : y, "label");
 }
 
@@ -187,7 +177,7 @@ struct SettledSamples {
 void count_tokens_and_classes(const SamplePart& part, SettledSamples& samples) {
   if (is_tokens(part)) {
     const auto largest = part.x.max().item<std::int64_t>();
-    if (largest >= kMostTokens) refuse(part, part.x_name, concat("has the token ", largest));
+    if (largest >= kMostTokens) refuse(part, part.x_name, "has the token ", largest);
     samples.vocabulary = std::max(samples.vocabulary, 1 + largest);
   }
   if (samples.targets != Task::Classify) {
@@ -196,7 +186,7 @@ void count_tokens_and_classes(const SamplePart& part, SettledSamples& samples) {
   }
   const auto most = part.y.max().item<std::int64_t>();
   if (most == std::numeric_limits<std::int64_t>::max())
-    refuse(part, part.y_name, concat("has the label ", most));
+    refuse(part, part.y_name, "has the label ", most);
   samples.classes = std::max(samples.classes, 1 + most);
   // Of tokens many may never be targets, and texts are numbered here.
   const bool counted_there = part.y.dim() == 1 && part.texts.empty();
@@ -207,20 +197,17 @@ void count_tokens_and_classes(const SamplePart& part, SettledSamples& samples) {
 /// Throws unless samples of both parts have the same form.
 void check_alike(const SamplePart& train, const SamplePart& test, Task targets) {
   if (train.x.sizes().slice(1) != test.x.sizes().slice(1))
-    refuse(test, test.x_name,
-           concat("has samples of shape ", list_text(test.x.sizes().slice(1).vec()), ", ",
-                  train.x_name, " of ", list_text(train.x.sizes().slice(1).vec())));
+    refuse(test, test.x_name, "has samples of shape ", list_text(test.x.sizes().slice(1).vec()),
+           ", ", train.x_name, " of ", list_text(train.x.sizes().slice(1).vec()));
   if (is_tokens(train) != is_tokens(test))
-    refuse(test, test.x_name, concat("must be of tokens if and only if ", train.x_name, " is"));
+    refuse(test, test.x_name, "must be of tokens if and only if ", train.x_name, " is");
   const bool classes = targets == Task::Classify;
   if (classes && train.y.dim() != test.y.dim())
-    refuse(test, test.y_name,
-           concat("must have a target for each token if and only if ", train.y_name, " has"));
+    refuse(test, test.y_name, "must have a target for each token if and only if ", train.y_name,
+           " has");
   if (!classes && train.y.sizes().slice(1) != test.y.sizes().slice(1))
-    refuse(
-        test, test.y_name,
-        concat("has targets of shape ", list_text(test.y.sizes().slice(1).vec()), " for a sample, ",
-               train.y_name, " has ", list_text(train.y.sizes().slice(1).vec())));
+    refuse(test, test.y_name, "has targets of shape ", list_text(test.y.sizes().slice(1).vec()),
+           " for a sample, ", train.y_name, " has ", list_text(train.y.sizes().slice(1).vec()));
 }
 
 class TensorDataset final : public Dataset {

@@ -6,15 +6,17 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <memory>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/utf8.h"
 #include "core/base/wording.h"
 #include "core/fetch/sources.h"
 #include "core/nn/dataset.h"
 #include "datasets/texts/byte_bpe.h"
 #include "datasets/texts/text_file.h"
-#include "datasets/texts/text_tokenizers.h"
+#include "datasets/texts/word_counts.h"
 
 namespace pipewright {
 namespace {
@@ -30,6 +32,103 @@ constexpr const char* kTextOrigin =
     "the user's own text, or that of a public set such as WikiText-2 (wiki.train.tokens; Merity et "
     "al., 2016) or Tiny Shakespeare (input.txt; Karpathy's char-rnn); set dataset.root or "
     "dataset.train";
+
+constexpr const char* kUnknown = "<unk>";
+constexpr const char* kEndOfLine = "<eos>";
+constexpr std::size_t kCodePoints = 0x110000;  // of Unicode
+
+/// Calls `visit` for each word and each end of a line. Words and lines are not collected, because a
+/// text of blanks or line ends would then take many times its size.
+template <class Visit>
+void for_each_word(std::string_view text, const Visit& visit) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = text.substr(at, end - at);
+    for (std::size_t from = line.find_first_not_of(kAsciiSpace); from < line.size();) {
+      const std::size_t to = std::min(line.find_first_of(kAsciiSpace, from), line.size());
+      visit(line.substr(from, to - from));
+      from = line.find_first_not_of(kAsciiSpace, to);
+    }
+    visit(kEndOfLine);
+    at = end + 1;
+  }
+}
+
+/// Calls `visit` with the code point of each character.
+template <class Visit>
+void for_each_character(std::string_view text, const Visit& visit) {
+  while (!text.empty()) {
+    const Character one = first_character(text);
+    visit(static_cast<std::size_t>(one.code));
+    text.remove_prefix(one.length);
+  }
+}
+
+std::int32_t number_of(const WordIndex& index, std::string_view word) {
+  return std::max(index.find(word), 0);  // "<unk>" is 0
+}
+
+/// A tokenizer. `encode` takes valid UTF-8; several threads may call it at once.
+struct TextTokenizer {
+  std::function<std::vector<std::int32_t>(std::string_view text)> encode;
+  std::int64_t vocabulary = 0;  ///< tokens lie in [0, vocabulary)
+};
+
+/// Makes one token per byte.
+TextTokenizer byte_tokenizer() {
+  return {[](std::string_view text) {
+            std::vector<std::int32_t> tokens;
+            tokens.reserve(text.size());
+            for (const char byte : text) tokens.push_back(static_cast<unsigned char>(byte));
+            return tokens;
+          },
+          256};
+}
+
+/// Makes one token per character: 0 for characters that are not in the training text, then those of
+/// the training text, sorted by code point.
+TextTokenizer character_tokenizer(std::string_view training_text) {
+  std::vector<std::int32_t> numbers(kCodePoints);
+  for_each_character(training_text, [&](std::size_t code) { numbers[code] = 1; });
+  std::int32_t known = 0;  // 0 is "<unk>"
+  for (std::int32_t& number : numbers)
+    if (number != 0) number = ++known;
+  return {[numbers = std::make_shared<const std::vector<std::int32_t>>(std::move(numbers))](
+              std::string_view text) {
+            std::vector<std::int32_t> tokens;
+            tokens.reserve(text.size());
+            for_each_character(text, [&](std::size_t code) { tokens.push_back((*numbers)[code]); });
+            return tokens;
+          },
+          known + 1};
+}
+
+/// Makes one token per word between white space, and "<eos>" at the end of each line. Token 0 is
+/// "<unk>", for words that are not in the vocabulary; the others are sorted by frequency, ties by
+/// first occurrence. `most` limits the number of tokens, "<unk>" included; 0: no limit.
+TextTokenizer word_tokenizer(std::string_view training_text, std::int64_t most) {
+  WordCounts counts;
+  for_each_word(training_text, [&](std::string_view word) { counts.add(word); });
+  std::vector<std::string> known{kUnknown};
+  for (const WordCounts::Entry& entry : counts.ranked()) {
+    if (most > 0 && static_cast<std::int64_t>(known.size()) == most) break;
+    if (entry.word != kUnknown) known.push_back(entry.word);
+  }
+  const auto index = std::make_shared<const WordIndex>(std::move(known));
+  return {[index](std::string_view text) {
+            std::vector<std::int32_t> tokens;
+            for_each_word(
+                text, [&](std::string_view word) { tokens.push_back(number_of(*index, word)); });
+            return tokens;
+          },
+          index->size()};
+}
+
+/// Encodes with GPT-2's byte-level BPE.
+TextTokenizer byte_bpe_tokenizer(std::shared_ptr<const ByteBpe> bpe) {
+  const std::int64_t size = bpe->size();
+  return {[bpe = std::move(bpe)](std::string_view text) { return bpe->encode(text); }, size};
+}
 
 class Text final : public Dataset {
  public:
@@ -130,11 +229,10 @@ class Text final : public Dataset {
 
   Files known_files() const {
     if (Files files = files_there(); !files.first.empty()) return files;
-    throw Error(ErrorKind::Data,
-                concat("holds none of wiki.train.tokens, train.txt and input.txt, plain or gzipped "
-                       "(.gz). It is ",
-                       std::string(kTextOrigin), fetch_advice("text")),
-                root_.string());
+    throw data_error(root_,
+                     "holds none of wiki.train.tokens, train.txt and input.txt, plain or gzipped "
+                     "(.gz). It is ",
+                     std::string(kTextOrigin), fetch_advice("text"));
   }
 
   /// The byte at which the test text begins; it is the start of a character or, if words are the
@@ -157,10 +255,8 @@ class Text final : public Dataset {
                                     const std::filesystem::path& path,
                                     const std::string& what) const {
     if (static_cast<std::int64_t>(tokens.size()) <= length_)
-      throw Error(ErrorKind::Data,
-                  concat("the ", what, " text has ", counted(tokens.size(), "token"),
-                         ", but one sample of ", length_, " needs ", length_ + 1),
-                  path.string());
+      throw data_error(path, "the ", what, " text has ", counted(tokens.size(), "token"),
+                       ", but one sample of ", length_, " needs ", length_ + 1);
     return tokens;
   }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/fetch/sources.h"
 #include "datasets/archives/file_tree.h"
 #include "datasets/archives/lines.h"
@@ -66,7 +66,7 @@ class TinyImagenet final : public EncodedImageDataset {
 
  private:
   [[noreturn]] void fail(std::string_view file, const std::string& what) const {
-    throw Error(ErrorKind::Data, what, (place_ / file).string());
+    throw data_error(place_ / file, what);
   }
 
   const std::string& content(const FileTree& files, std::string_view name) const {

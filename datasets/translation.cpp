@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/nn/dataset.h"
 #include "datasets/texts/joint_bpe.h"
 #include "datasets/texts/parallel_text.h"
@@ -102,11 +102,9 @@ class Translation final : public Dataset {
     longest_sample_ = 0;
     for (const Split split : {Split::Train, Split::Test}) {
       if (size(split) == 0)
-        throw Error(ErrorKind::Data,
-                    concat("every ", std::string(split == Split::Train ? "training" : "test"),
-                           " pair has a sentence of more tokens than dataset.",
-                           std::string(split == Split::Train ? "longest" : "longest_test")),
-                    root_.string());
+        throw data_error(root_, "every ", std::string(split == Split::Train ? "training" : "test"),
+                         " pair has a sentence of more tokens than dataset.",
+                         std::string(split == Split::Train ? "longest" : "longest_test"));
       for (std::int64_t i = 0; i < size(split); ++i)
         longest_sample_ =
             std::max({longest_sample_, source_length(split, i), target_length(split, i)});

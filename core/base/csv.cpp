@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/error_at.h"
 #include "core/base/wording.h"
 
 namespace pipewright {
@@ -65,7 +66,7 @@ void CsvReader::expect_fields(std::size_t count) const {
 }
 
 void CsvReader::fail(std::size_t column, const std::string& message) const {
-  throw Error(ErrorKind::Data, message, concat(file_, ":", line_, ":", column));
+  throw data_error(concat(file_, ":", line_, ":", column), message);
 }
 
 /// Finds the line break at or behind a position of the row.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/error_at.h"
 #include "core/base/text.h"
 #include "core/config/yaml_file.h"
 
@@ -22,9 +23,8 @@ std::string_view first_key(std::string_view line) {
 }
 
 [[noreturn]] void refuse(const FileKind& kind, const std::filesystem::path& path) {
-  throw Error(ErrorKind::Experiment,
-              concat("is no ", kind.name, ", which has keys such as '", kind.keys.front(), ":'"),
-              path.string());
+  throw experiment_error(path, "is no ", kind.name, ", which has keys such as '", kind.keys.front(),
+                         ":'");
 }
 
 }  // namespace

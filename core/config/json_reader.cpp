@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
+#include "core/base/error_at.h"
 #include "core/base/printable.h"
 #include "core/config/json.h"
 #include "core/system/file.h"
@@ -104,8 +105,7 @@ class JsonBuilder final : public nlohmann::json_sax<nlohmann::json> {
 
 Value parse_json(std::string_view text, const std::string& name) {
   JsonBuilder builder;
-  if (!nlohmann::json::sax_parse(text, &builder))
-    throw Error(ErrorKind::Data, builder.fault(), name);
+  if (!nlohmann::json::sax_parse(text, &builder)) throw data_error(name, builder.fault());
   return builder.take();
 }
 

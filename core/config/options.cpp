@@ -60,7 +60,7 @@ bool in_range(const OptionInfo& info, Number number) {
   return value >= info.least.value_or(value) && value <= info.most.value_or(value);
 }
 
-/// How the message begins of an option whose value is refused.
+/// The beginning of the message about an option with a value that is refused.
 std::string refusal(const std::string& full_name, const OptionInfo& info, const Value& value) {
   return concat(full_name, " is ", value.shown(), "; expected ", expected(info));
 }
@@ -317,7 +317,7 @@ void Options::problem(const std::string& name, const std::string& message) {
   const bool known = value != nullptr && info != declared_.end();
   const std::string refused = known ? refusal(full_name(name), *info, *value) : std::string();
   const auto is_refusal = [&](const Error& error) { return error.message().starts_with(refused); };
-  // Of a refused value the fallback is judged, which nobody has written.
+  // The value is refused already, and what is judged here is the fallback that took its place.
   if (known && std::ranges::any_of(problems_->errors(), is_refusal)) return;
   const std::string_view link = is_predicate(message) ? " " : ": ";
   problems_->add(where(name), concat(full_name(name), link, message));

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/wording.h"
 
 namespace pipewright {
@@ -62,11 +62,10 @@ void check_perturbation(const Experiment& experiment, const Value& document, Pro
 void check_perturbed_length(const Experiment& experiment, std::int64_t minibatches) {
   const auto check = [&](const char* option, std::int64_t updates, const char* consequence) {
     if (minibatches == 0 || updates < minibatches) return;
-    throw Error(ErrorKind::Experiment,
-                concat(option, " is ", updates, ", but the training has only ",
-                       counted(minibatches, "mini-batch"), consequence, "; expected at most ",
-                       minibatches - 1, ", or more train.epochs"),
-                experiment.where(option));
+    throw experiment_error(experiment.where(option), option, " is ", updates,
+                           ", but the training has only ", counted(minibatches, "mini-batch"),
+                           consequence, "; expected at most ", minibatches - 1,
+                           ", or more train.epochs");
   };
   const Perturbation& perturbation = experiment.perturbation;
   check("perturb.gradient_delay", perturbation.gradient_delay, ", so no gradient would be applied");

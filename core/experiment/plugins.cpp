@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "core/base/checksum.h"
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/stamp.h"
 #include "core/experiment/plugin_kinds.h"
 #include "core/runtime/build_info.h"
@@ -30,10 +30,6 @@ std::vector<Plugin>& plugins() {
   return all;
 }
 
-[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& message) {
-  throw Error(ErrorKind::Experiment, message, path.string());
-}
-
 /// The open file of a plugin, so that the checks and the hash are of the file that is loaded.
 class PluginFile {
  public:
@@ -42,17 +38,18 @@ class PluginFile {
       : path_(std::filesystem::absolute(path).lexically_normal()),
         file_(path, O_RDONLY | O_NONBLOCK) {
     if (!file_.is_open() || ::fstat(file_.number(), &status_) != 0)
-      refuse(path, concat("cannot open: ", errno_text(errno)));
+      throw experiment_error(path, "cannot open: ", errno_text(errno));
     if (S_ISFIFO(status_.st_mode) || S_ISCHR(status_.st_mode))
-      refuse(path, "is no plain file; expected a shared library");
+      throw experiment_error(path, "is no plain file; expected a shared library");
     if ((status_.st_mode & S_IWOTH) != 0)
-      refuse(path,
-             "may be written by everybody, so it could hold anybody's code; forbid that with "
-             "`chmod o-w`");
+      throw experiment_error(
+          path,
+          "may be written by everybody, so it could hold anybody's code; forbid that with "
+          "`chmod o-w`");
     try {
       bytes_ = read_file(concat("/proc/self/fd/", file_.number()));
     } catch (const Error& error) {
-      refuse(path, error.message());
+      throw experiment_error(path, error.message());
     }
   }
 
@@ -99,17 +96,17 @@ std::vector<PluginPart> checked_parts(const std::filesystem::path& path,
   for (const Stamp& stamp : stamps) {
     const std::string part = concat("its ", stamp.kind, " '", stamp.name, "' ");
     if (const std::string why = misfit(stamp, build_info().torch_version); !why.empty())
-      refuse(path, part + why);
+      throw experiment_error(path, part + why);
     const PluginKind* const kind = find_plugin_kind(stamp.kind);
     if (kind == nullptr)
-      refuse(path, concat(part, "is of no known kind; expected ", plugin_kind_names()));
+      throw experiment_error(path, part, "is of no known kind; expected ", plugin_kind_names());
     if (kind->knows(stamp.name))
-      refuse(path, concat(part, "exists already, in ", owner_of({stamp.kind, stamp.name}),
-                          "; give it another name"));
+      throw experiment_error(path, part, "exists already, in ", owner_of({stamp.kind, stamp.name}),
+                             "; give it another name");
     parts.push_back({stamp.kind, stamp.name});
     if (std::ranges::count(parts, parts.back()) > 1)
-      refuse(path, concat("has two parts of the kind ", stamp.kind, " named '", stamp.name,
-                          "'; rename one of them"));
+      throw experiment_error(path, "has two parts of the kind ", stamp.kind, " named '", stamp.name,
+                             "'; rename one of them");
   }
   return parts;
 }
@@ -117,13 +114,15 @@ std::vector<PluginPart> checked_parts(const std::filesystem::path& path,
 /// The stamps of a plugin; it has at least one.
 std::vector<Stamp> stamps_of(const PluginFile& file, const std::filesystem::path& path) {
   if (!file.bytes().starts_with("\177ELF"))
-    refuse(path,
-           "is not a shared library; expected one that CMake's add_library(… MODULE …) has built");
+    throw experiment_error(
+        path,
+        "is not a shared library; expected one that CMake's add_library(… MODULE …) has built");
   std::vector<Stamp> stamps = read_stamps(file.bytes());
   if (stamps.empty())
-    refuse(path,
-           "has no part for Pipewright; expected a source with PIPEWRIGHT_SCHEME(…), "
-           "PIPEWRIGHT_MODEL(…) or another of these in it");
+    throw experiment_error(
+        path,
+        "has no part for Pipewright; expected a source with PIPEWRIGHT_SCHEME(…), "
+        "PIPEWRIGHT_MODEL(…) or another of these in it");
   return stamps;
 }
 
@@ -181,9 +180,9 @@ void load_guarded(PluginFile& file, const std::filesystem::path& path) {
   } catch (const Error&) {
     throw;
   } catch (const std::exception& thrown) {
-    refuse(path, thrown_at_start(thrown));
+    throw experiment_error(path, thrown_at_start(thrown));
   }
-  if (!loaded) refuse(path, concat("cannot be loaded: ", file.loader_message()));
+  if (!loaded) throw experiment_error(path, "cannot be loaded: ", file.loader_message());
 }
 
 }  // namespace
@@ -195,12 +194,13 @@ void load_plugin(const std::filesystem::path& path) {
   std::vector<PluginPart> parts = checked_parts(path, stamps);
   need_libtorch(stamps);
   load_guarded(file, path);
-  if (file.changed()) refuse(path, "was replaced or written to while it was loaded; try again");
+  if (file.changed())
+    throw experiment_error(path, "was replaced or written to while it was loaded; try again");
   for (const PluginPart& part : parts) {
     const PluginKind& kind = *find_plugin_kind(part.kind);
     if (!kind.knows(part.name))
-      refuse(path, concat("did not register its ", part.kind, " '", part.name,
-                          "'; link it to Pipewright::pipewright, the shared library"));
+      throw experiment_error(path, "did not register its ", part.kind, " '", part.name,
+                             "'; link it to Pipewright::pipewright, the shared library");
     kind.guard(kind, part.name, file.path());
   }
   plugins().push_back({file.path(), sha256(file.bytes()), std::move(parts)});

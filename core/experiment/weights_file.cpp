@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/tensor_files/safetensors.h"
@@ -137,19 +137,15 @@ void check_weights(const WeightsFile& file, const NamedShapes& declared) {
   std::vector<std::string> wrong = differences(file, declared);
   if (wrong.empty()) return;
   if (const std::string prefix = prefix_of(file, declared); !prefix.empty())
-    throw Error(ErrorKind::Data,
-                concat("does not fit the model: its names begin with '", prefix,
-                       "', which tools/convert_weights.py CHECKPOINT --strip ", prefix,
-                       " takes off those of a checkpoint"),
-                file.path.string());
+    throw data_error(file.path, "does not fit the model: its names begin with '", prefix,
+                     "', which tools/convert_weights.py CHECKPOINT --strip ", prefix,
+                     " takes off those of a checkpoint");
   const std::size_t all = wrong.size();
   if (all > kShownDifferences) wrong.resize(kShownDifferences);
-  throw Error(ErrorKind::Data,
-              concat("does not fit the model: ", join(wrong, ", "),
-                     all > kShownDifferences
-                         ? concat(" and ", counted(all - kShownDifferences, "more difference"))
-                         : std::string()),
-              file.path.string());
+  throw data_error(file.path, "does not fit the model: ", join(wrong, ", "),
+                   all > kShownDifferences
+                       ? concat(" and ", counted(all - kShownDifferences, "more difference"))
+                       : std::string());
 }
 
 void load_weights(const WeightsFile& file,

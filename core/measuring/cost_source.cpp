@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/config/file_kind.h"
 #include "core/cost/cost_table.h"
 #include "core/cost/roofline.h"
@@ -20,11 +20,10 @@ namespace {
 Profile read_timed_profile(const std::filesystem::path& file) {
   Profile profile = load_profile(file);
   if (profile.timed) return profile;
-  throw Error(
-      ErrorKind::Experiment,
+  throw experiment_error(
+      file,
       "this profile was counted on the device meta and has no times; `pipewright profile FILE "
-      "--device cpu` or cuda measures them",
-      file.string());
+      "--device cpu` or cuda measures them");
 }
 
 /// The factor that turns a profile's times into those of the hardware: "at speed 2".
@@ -54,12 +53,12 @@ void check_format(const Experiment& experiment, const Hardware& hardware) {
   std::vector<std::string> others;
   for (const char* format : {"float32", "float16", "bfloat16"})
     if (format_rate(hardware.rates, format).flops > 0) others.emplace_back(format);
-  throw Error(ErrorKind::Experiment,
-              concat("train.precision is ", precision, ", in which the devices of ", hardware.name,
-                     hardware.device_name.empty() ? "" : concat(" (", hardware.device_name, ")"),
-                     " do not compute: devices.", precision, "_teraflops is none; expected ",
-                     join(others, " or ")),
-              experiment.where("train.precision"));
+  throw experiment_error(
+      experiment.where("train.precision"), "train.precision is ", precision,
+      ", in which the devices of ", hardware.name,
+      hardware.device_name.empty() ? "" : concat(" (", hardware.device_name, ")"),
+      " do not compute: devices.", precision, "_teraflops is none; expected ",
+      join(others, " or "));
 }
 
 /// Gives heads the times that the profile has of them. False: it has none, though there are heads.
@@ -171,20 +170,18 @@ SourcedCosts CostSource::of_table(const Experiment& experiment) const {
 SourcedCosts CostSource::of_profile(const Experiment& experiment, const Hardware& hardware) {
   const std::string file = files_.profile.string();
   if (!files_.other_device && !may_be_of(*profile_, hardware.device_name))
-    throw Error(ErrorKind::Experiment,
-                concat("this profile was measured on ", device_in_words(*profile_),
-                       ", and the devices of ", hardware.name, " are ", hardware.device_name,
-                       "; measure there, or give --other-device to take its times all the same, ",
-                       at_speed(hardware), " (devices.speed)"),
-                file);
+    throw experiment_error(
+        file, "this profile was measured on ", device_in_words(*profile_), ", and the devices of ",
+        hardware.name, " are ", hardware.device_name,
+        "; measure there, or give --other-device to take its times all the same, ",
+        at_speed(hardware), " (devices.speed)");
   std::string from = origin(file, *profile_, hardware);
   Profile profile = *profile_;
   profile.device =
       described(experiment, at::kCPU).device;  // any device fits: the hardware file says which
   if (const std::string why = misfit(profile, experiment, at::kCPU); !why.empty())
-    throw Error(ErrorKind::Experiment,
-                concat("this profile does not fit: ", why, "; `pipewright profile FILE` makes one"),
-                file);
+    throw experiment_error(file, "this profile does not fit: ", why,
+                           "; `pipewright profile FILE` makes one");
   complete_weight_times(profile, weight_moves(experiment));
   Layout layout = cut_by(experiment, profile);
   AuxiliaryHeads heads = counted_heads(experiment);

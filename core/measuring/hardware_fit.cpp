@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/measuring/hardware_fit.h"
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/text.h"
 #include "core/measuring/hardware_source.h"
 #include "core/measuring/steady_simulation.h"
@@ -15,7 +15,7 @@ std::string HardwareFit::text() const {
 }
 
 void HardwareFit::require() const {
-  if (need > has) throw Error(ErrorKind::Data, concat("needs ", text()), concat("worker ", worker));
+  if (need > has) throw data_error(concat("worker ", worker), "needs ", text());
 }
 
 HardwareFit fit_on(const Experiment& experiment, const Hardware& hardware, CostSource& costs) {

@@ -6,12 +6,28 @@
 #include <optional>
 #include <thread>
 
+#include "core/base/error.h"
 #include "core/processes/channels.h"
-#include "core/processes/collectives.h"
 #include "core/processes/wire_transport.h"
 #include "core/tensors/torch.h"
 
 namespace pipewright {
+namespace {
+
+void send_bytes(WireTeam& team, int peer, const void* data, std::size_t bytes) {
+  const at::Tensor buffer = at::empty({static_cast<std::int64_t>(bytes)}, at::kByte);
+  std::memcpy(buffer.mutable_data_ptr(), data, bytes);
+  team.wait_until_gone(team.send(peer, kCollectiveChannel, buffer));
+}
+
+void receive_bytes(WireTeam& team, int peer, void* data, std::size_t bytes) {
+  const at::Tensor buffer = at::empty({static_cast<std::int64_t>(bytes)}, at::kByte);
+  const std::size_t came = team.wait(team.receive(peer, kCollectiveChannel, buffer));
+  PIPEWRIGHT_CHECK(came == bytes, came, " bytes instead of ", bytes, " from process ", peer);
+  std::memcpy(data, buffer.const_data_ptr(), bytes);
+}
+
+}  // namespace
 
 WireTeam::WireTeam(std::unique_ptr<Wire> wire, const std::atomic<bool>* stop, TeamPatience patience,
                    DeviceGroups::Find nccl)
@@ -56,7 +72,7 @@ std::size_t WireTeam::wait(Mail::Ticket received) {
   return *bytes;
 }
 
-// ---- collectives -----------------------------------------------------------------------------
+// ---- collectives: all values pass through process 0, so they are for few and small ones -------
 
 void WireTeam::barrier() {
   double nothing = 0;
@@ -64,11 +80,34 @@ void WireTeam::barrier() {
 }
 
 void WireTeam::sum(std::span<double> values) {
-  sum_over(*this, values);
+  if (rank_ != 0) {
+    send_bytes(*this, 0, values.data(), values.size_bytes());
+    receive_bytes(*this, 0, values.data(), values.size_bytes());
+    return;
+  }
+  std::vector<double> others(values.size());
+  for (int peer = 1; peer < size_; ++peer) {
+    receive_bytes(*this, peer, others.data(), values.size_bytes());
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += others[i];
+  }
+  for (int peer = 1; peer < size_; ++peer)
+    send_bytes(*this, peer, values.data(), values.size_bytes());
 }
 
 std::vector<std::string> WireTeam::gather(std::string bytes) {
-  return gather_from(*this, std::move(bytes));
+  std::uint64_t length = bytes.size();
+  if (rank_ != 0) {
+    send_bytes(*this, 0, &length, sizeof length);
+    if (length > 0) send_bytes(*this, 0, bytes.data(), length);
+    return {};
+  }
+  std::vector<std::string> all{std::move(bytes)};
+  for (int peer = 1; peer < size_; ++peer) {
+    receive_bytes(*this, peer, &length, sizeof length);
+    std::string& theirs = all.emplace_back(length, '\0');
+    if (length > 0) receive_bytes(*this, peer, theirs.data(), length);
+  }
+  return all;
 }
 
 // ---- devices ---------------------------------------------------------------------------------

@@ -8,7 +8,6 @@
 #include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/processes/channels.h"
-#include "core/processes/collectives.h"
 #include "core/processes/slice_reduction.h"
 #include "core/processes/wire_links.h"
 #include "core/tensors/torch.h"
@@ -96,7 +95,7 @@ class WireTransport final : public Transport {
   double sum_of_numbers(const Action& update, int) override {
     if (summed_minibatch_ != update.minibatch) {
       summed_ = numbers_.extract(update.minibatch).mapped();
-      sum_over(team_, summed_);
+      team_.sum(summed_);
       summed_minibatch_ = update.minibatch;
     }
     double sum = 0;

@@ -35,10 +35,10 @@ class Messages {
   Gradients gradients(const Instruction& instruction, int worker);
   /// Sends the weights that a forward, which reads them now, lends to another stage.
   void lend(const Instruction& instruction);
-  /// Sends stages that have copies of parameters, too, the gradients of this one's.
+  /// Sends the gradients of parameters of which other stages have copies to these stages.
   void give(const Instruction& instruction);
-  /// Adds the gradients of weights that the stage lends, or has a copy of, and that come with this
-  /// action.
+  /// Receives the gradients that other stages send of weights that this one lends or has a copy of,
+  /// and adds them before this action.
   void take_back(const Instruction& instruction, int worker);
   /// Sends a forward's outputs, or a backward's input gradients.
   void send(const Instruction& instruction, Tensors tensors);

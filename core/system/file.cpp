@@ -11,7 +11,7 @@
 #include <optional>
 #include <system_error>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/system/descriptor.h"
 #include "core/system/input_file.h"
 #include "core/system/machine_limits.h"
@@ -97,8 +97,7 @@ void make_folders(const std::filesystem::path& folder) {
     return make_folders(folder_of(folder) / fs::read_symlink(folder, none));
   if (failed == EEXIST && fs::is_directory(folder, none)) return;  // another process was faster
   if (failed == EEXIST)
-    throw Error(ErrorKind::Data, "cannot make the folder: there is a file of this name",
-                folder.string());
+    throw data_error(folder, "cannot make the folder: there is a file of this name");
   if (failed != 0) refuse_file(folder, "cannot make the folder", failed);
   sync_folder(folder_of(folder));
 }
@@ -106,24 +105,20 @@ void make_folders(const std::filesystem::path& folder) {
 void require_plain_file(const std::filesystem::path& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return;
-  throw Error(ErrorKind::Data,
-              concat("is ", std::string_view(kind_of(status.st_mode)),
-                     "; only a regular file is replaced; remove it or give another name"),
-              path.string());
+  throw data_error(path, "is ", std::string_view(kind_of(status.st_mode)),
+                   "; only a regular file is replaced; remove it or give another name");
 }
 
 std::string read_file(const std::filesystem::path& path, std::uint64_t limit_in_bytes) {
   InputFile file(path);
   if (file.size() > limit_in_bytes)
-    throw Error(ErrorKind::Data,
-                concat("file has ", file.size(), " bytes, at most ", limit_in_bytes, " are read"),
-                path.string());
+    throw data_error(path, "file has ", file.size(), " bytes, at most ", limit_in_bytes,
+                     " are read");
   std::string content;
   try {
     content.resize(file.size());
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorKind::Data, concat("no memory for its ", file.size(), " bytes"),
-                path.string());
+    throw data_error(path, "no memory for its ", file.size(), " bytes");
   }
   content.resize(file.read(content.data(), content.size()));
   return content;

@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/system/file.h"
 #include "core/system/host_name.h"
 #include "core/system/machine_limits.h"
@@ -62,18 +62,14 @@ bool is_dead(const std::string& holder) {
 [[noreturn]] void refuse_taken(const fs::path& folder, const Descriptor& marker) {
   const std::string holder = holder_of(marker).value_or("another process");
   const std::string by = is_dead(holder) ? "a process that was started by " + holder : holder;
-  throw Error(ErrorKind::Experiment,
-              concat("the folder is being worked in by ", by,
-                     "; wait until it has ended, or give another --out"),
-              folder.string());
+  throw experiment_error(folder, "the folder is being worked in by ", by,
+                         "; wait until it has ended, or give another --out");
 }
 
 [[noreturn]] void refuse_foreign(const fs::path& folder, const std::string& what) {
-  throw Error(
-      ErrorKind::Experiment,
-      concat("the folder ", what, ", so it is not Pipewright's, which writes nothing there;",
-             " give another --out, one that is empty or does not exist"),
-      folder.string());
+  throw experiment_error(folder, "the folder ", what,
+                         ", so it is not Pipewright's, which writes nothing there;",
+                         " give another --out, one that is empty or does not exist");
 }
 
 /// The alphabetically first name in the folder other than the marker's; "" when there is none.

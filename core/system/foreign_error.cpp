@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "core/base/error_at.h"
 #include "core/system/machine_limits.h"
 
 namespace pipewright {
@@ -70,10 +71,9 @@ Error file_system_error(const std::filesystem::filesystem_error& error) {
   const std::size_t at = said.find(kBefore);
   const std::string_view rest = at == std::string::npos ? said : said.substr(at + kBefore.size());
   const std::string_view what = rest.substr(0, rest.find(": "));
-  return Error(ErrorKind::Data,
-               concat(what.find("cannot") == std::string::npos ? "cannot be used, " : "", what,
-                      ": ", errno_text(error.code().value())),
-               error.path1().string());
+  return data_error(error.path1(),
+                    what.find("cannot") == std::string::npos ? "cannot be used, " : "", what, ": ",
+                    errno_text(error.code().value()));
 }
 
 }  // namespace

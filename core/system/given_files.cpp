@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/mutex.h"
 
 namespace pipewright {
@@ -116,14 +116,13 @@ void refuse_given_file(const std::filesystem::path& file) {
   ReadFiles& files = read_files();
   const Lock lock(files.mutex);
   if (number && (has(files.opened, *number) || has(files.given, *number)))
-    throw Error(ErrorKind::Experiment,
-                "is a file that this command reads, so it is not replaced; give another name",
-                file.string());
+    throw experiment_error(
+        file, "is a file that this command reads, so it is not replaced; give another name");
   if (number && is_below(file, files.folders))
-    throw Error(ErrorKind::Experiment,
-                "is in a folder that the experiment names, as that of its data, so it is not "
-                "replaced; give another name",
-                file.string());
+    throw experiment_error(
+        file,
+        "is in a folder that the experiment names, as that of its data, so it is not "
+        "replaced; give another name");
 }
 
 }  // namespace pipewright

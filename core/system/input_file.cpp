@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/system/given_files.h"
 #include "core/system/machine_limits.h"
 
@@ -28,16 +28,13 @@ std::string_view unreadable_kind(mode_t mode) {
 InputFile::InputFile(std::filesystem::path path)
     : path_(std::move(path)), file_(path_, O_RDONLY | O_NONBLOCK | O_NOCTTY) {
   if (!file_.is_open() && errno == ENXIO)
-    throw Error(ErrorKind::Data, "cannot read: it is a socket or a device; expected a plain file",
-                path_.string());
+    throw data_error(path_, "cannot read: it is a socket or a device; expected a plain file");
   struct stat status {};
   if (!file_.is_open() || ::fstat(file_.number(), &status) != 0) fail("cannot open", errno);
   if (S_ISDIR(status.st_mode)) fail("cannot read", EISDIR);
   if (!S_ISREG(status.st_mode))
-    throw Error(
-        ErrorKind::Data,
-        concat("cannot read: it is ", unreadable_kind(status.st_mode), "; expected a plain file"),
-        path_.string());
+    throw data_error(path_, "cannot read: it is ", unreadable_kind(status.st_mode),
+                     "; expected a plain file");
   size_ = static_cast<std::uint64_t>(status.st_size);
   remember_opened_file(path_, status.st_dev, status.st_ino);
 }

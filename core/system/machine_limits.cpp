@@ -10,7 +10,7 @@
 #include <fstream>
 #include <limits>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/text.h"
 
 namespace pipewright {
@@ -105,7 +105,7 @@ std::string files_limit_text() {
 }
 
 void refuse_file(const std::filesystem::path& path, std::string_view what, int code) {
-  throw Error(ErrorKind::Data, concat(what, ": ", errno_text(code)), path.string());
+  throw data_error(path, what, ": ", errno_text(code));
 }
 
 std::string errno_text(int code) {

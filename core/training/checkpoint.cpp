@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/config/json.h"
 #include "core/experiment/identity.h"
 #include "core/training/checkpoint_manifest.h"
@@ -50,12 +50,11 @@ void check_same_past(const Plan& plan, const CheckpointManifest& manifest) {
           ? concat("train.epochs ", before.epochs, " → ", e.train.epochs)
           : concat("the training's length ", before.length_text(), " → ", e.train.length_text());
   if (minibatches >= plan.drains.minibatches)
-    throw Error(ErrorKind::Experiment,
-                concat(change, ": the training is beyond that, its last checkpoint is after ",
-                       plan.drains.position_text(minibatches),
-                       e.train.steps > 0 ? "; ask for more steps, or give another --out"
-                                         : "; ask for more epochs, or give another --out"),
-                e.where(option));
+    throw experiment_error(e.where(option), change,
+                           ": the training is beyond that, its last checkpoint is after ",
+                           plan.drains.position_text(minibatches),
+                           e.train.steps > 0 ? "; ask for more steps, or give another --out"
+                                             : "; ask for more epochs, or give another --out");
   if (now == then) return;
   const std::int64_t stride = e.lr_schedule.per_step() ? 1 : per_epoch;
   for (std::int64_t step = 0; step < minibatches; step += stride) {
@@ -64,21 +63,18 @@ void check_same_past(const Plan& plan, const CheckpointManifest& manifest) {
     if (was == would_be) continue;
     const std::string at = e.lr_schedule.per_step() ? plan.drains.position_text(step + 1)
                                                     : concat("epoch ", step / per_epoch + 1);
-    throw Error(ErrorKind::Experiment,
-                concat(change,
-                       ": this is another training from the beginning, because the learning "
-                       "rate at ",
-                       at, " was ", was, " and would be ", would_be,
-                       "; give another --out, or --overwrite to begin anew"),
-                e.where(option));
+    throw experiment_error(e.where(option), change,
+                           ": this is another training from the beginning, because the learning "
+                           "rate at ",
+                           at, " was ", was, " and would be ", would_be,
+                           "; give another --out, or --overwrite to begin anew");
   }
 }
 
 void check_manifest(const CheckpointManifest& manifest, const Plan& plan, const fs::path& where) {
   if (manifest.identity != plan.experiment->identity)
-    throw Error(ErrorKind::Experiment,
-                "holds a checkpoint of another experiment; give --overwrite to begin anew",
-                where.string());
+    throw experiment_error(
+        where, "holds a checkpoint of another experiment; give --overwrite to begin anew");
   check_same_past(plan, manifest);
 }
 
@@ -126,8 +122,7 @@ std::optional<LoadedCheckpoint> load_checkpoint(const fs::path& checkpoints, con
   const fs::path folder = checkpoints / manifest.folder();
   const bool check = team.size() > 1;  // a single process has just verified all files
   const auto metrics = std::ranges::find(manifest.files, kMetrics, &CheckpointFile::name);
-  if (metrics == manifest.files.end())
-    throw Error(ErrorKind::Data, concat("has no file '", kMetrics, "'"), folder.string());
+  if (metrics == manifest.files.end()) throw data_error(folder, "has no file '", kMetrics, "'");
   if (check) check_file(folder / kMetrics, *metrics);
   LoadedCheckpoint loaded{
       .state = read_training_state(folder / kMetrics, manifest.minibatches, plan.minibatches,

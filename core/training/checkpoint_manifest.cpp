@@ -9,7 +9,7 @@
 #include <fstream>
 #include <limits>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/config/json.h"
 #include "core/records/checkpoint_files.h"
 #include "core/system/file.h"
@@ -25,10 +25,6 @@ constexpr std::uint64_t kLargestManifest = 1 << 22;  // bytes
 constexpr const char* kChecksum = "checksum";
 constexpr const char* kLossScale = "loss_scale";
 
-[[noreturn]] void fail(const fs::path& path, const std::string& what) {
-  throw Error(ErrorKind::Data, what, path.string());
-}
-
 std::string checksum_of(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   std::vector<char> block(1 << 20);
@@ -38,7 +34,7 @@ std::string checksum_of(const fs::path& path) {
     sum =
         ::crc32(sum, reinterpret_cast<const Bytef*>(block.data()), static_cast<uInt>(in.gcount()));
   }
-  if (!in.eof()) fail(path, "cannot read");
+  if (!in.eof()) throw data_error(path, "cannot read");
   char text[16];
   std::snprintf(text, sizeof text, "%08lx", sum);
   return text;
@@ -47,7 +43,7 @@ std::string checksum_of(const fs::path& path) {
 std::int64_t size_of(const fs::path& path) {
   std::error_code error;
   const auto bytes = fs::file_size(path, error);
-  if (error) fail(path, concat("cannot open: ", error.message()));
+  if (error) throw data_error(path, "cannot open: ", error.message());
   return static_cast<std::int64_t>(bytes);
 }
 
@@ -60,10 +56,8 @@ const Value& field(const Value& mapping, const std::string& key, Value::Kind kin
       value != nullptr && value->is(kind) &&
       (kind != Value::Kind::Integer || (value->integer >= 0 && value->integer <= most));
   if (!fits)
-    throw Error(ErrorKind::Data,
-                concat("is no manifest of a checkpoint: '", key, "' is ",
-                       value == nullptr ? "missing" : value->described()),
-                where);
+    throw data_error(where, "is no manifest of a checkpoint: '", key, "' is ",
+                     value == nullptr ? "missing" : value->described());
   return *value;
 }
 
@@ -80,10 +74,8 @@ std::optional<SavedLossScale> loss_scale_in(const Value& file, const std::string
     if (each.is(Value::Kind::Integer) && each.integer >= 0) numbers.push_back(each.integer);
   if (numbers.size() != 3 || !std::has_single_bit(static_cast<std::uint64_t>(numbers[0])) ||
       numbers[0] > SavedLossScale::kLargest)
-    throw Error(ErrorKind::Data,
-                concat("is no manifest of a checkpoint: '", kLossScale,
-                       "' is not a power of two and two counts"),
-                where);
+    throw data_error(where, "is no manifest of a checkpoint: '", kLossScale,
+                     "' is not a power of two and two counts");
   return SavedLossScale{.scale = numbers[0], .since = numbers[1], .skipped = numbers[2]};
 }
 
@@ -139,10 +131,10 @@ Value value_of(const CheckpointManifest& manifest) {
 void refuse_a_link(const fs::path& checkpoints) {
   std::error_code ignored;
   if (fs::is_symlink(fs::symlink_status(checkpoints, ignored)))
-    throw Error(ErrorKind::Data,
-                "is a symbolic link; checkpoints are kept in a folder of the run's own: remove the "
-                "link, or give --out a path behind it",
-                checkpoints.string());
+    throw data_error(
+        checkpoints,
+        "is a symbolic link; checkpoints are kept in a folder of the run's own: remove the "
+        "link, or give --out a path behind it");
 }
 
 /// Reads one manifest file. Throws Error{Data}.
@@ -152,11 +144,12 @@ FoundManifest read_one(const fs::path& path) {
   try {
     value = parse_json(text, path.string());
   } catch (const Error&) {
-    fail(path, "is damaged: it is not JSON");
+    throw data_error(path, "is damaged: it is not JSON");
   }
   const std::string checksum = field(value, kChecksum, Value::Kind::Text, path.string()).text;
   std::erase_if(value.fields, [](const auto& each) { return each.first == kChecksum; });
-  if (digest(value) != checksum) fail(path, "is damaged: its checksum is not that of its content");
+  if (digest(value) != checksum)
+    throw data_error(path, "is damaged: its checksum is not that of its content");
   return {.manifest = manifest_in(value, path.string()), .damage = {}, .digest = checksum};
 }
 
@@ -225,9 +218,9 @@ CheckpointFile described_file(const fs::path& path) {
 
 void check_file(const fs::path& path, const CheckpointFile& file) {
   if (const std::int64_t bytes = size_of(path); bytes != file.bytes)
-    fail(path, concat("has ", bytes, " bytes; the checkpoint was written with ", file.bytes));
+    throw data_error(path, "has ", bytes, " bytes; the checkpoint was written with ", file.bytes);
   if (checksum_of(path) != file.checksum)
-    fail(path, "is damaged: its checksum is not the one it was written with");
+    throw data_error(path, "is damaged: its checksum is not the one it was written with");
 }
 
 std::vector<CheckpointFile> read_files(const Value& list, const std::string& where) {
@@ -255,8 +248,7 @@ std::vector<FoundManifest> find_manifests(const fs::path& checkpoints) {
     const auto left = std::ranges::find_if(names, is_checkpoint_folder);
     if (left == names.end()) return {};
     const std::string what = concat("is missing, but there is '", *left, "'");
-    all.push_back(
-        {.manifest = {}, .damage = Error(ErrorKind::Data, what, newest.string()), .digest = what});
+    all.push_back({.manifest = {}, .damage = data_error(newest, what), .digest = what});
   }
   if (fs::exists(fs::symlink_status(previous, ignored))) all.push_back(found(previous));
   return all;

@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <numeric>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/measuring/boundaries.h"
@@ -35,8 +35,7 @@ std::int64_t elements(const std::vector<std::int64_t>& shape) {
                                  ? otherwise
                                  : concat("leave out ", join(given, " and "), ", which then ",
                                           given.size() == 1 ? "fits" : "fit", " the data set");
-  throw Error(ErrorKind::Experiment, concat(what, "; ", advice),
-              e.where(given.empty() ? "model" : given.front()));
+  throw experiment_error(e.where(given.empty() ? "model" : given.front()), what, "; ", advice);
 }
 
 /// Whether targets of that task are compared with the outputs of a model of Task::Classify as they
@@ -66,11 +65,10 @@ void check_task(const Experiment& e, const Dataset& dataset) {
   const bool given = dataset.vocabulary() > 0, wanted = model.vocabulary() > 0;
   const Task task = of_outputs(dataset.task()) ? Task::Classify : dataset.task();
   if (given != wanted || task != model.task())
-    throw Error(ErrorKind::Experiment,
-                concat("the model makes ", task_text(model.task(), wanted), ", the data set wants ",
-                       task_text(dataset.task(), given), given && !wanted ? kTokensOfData : "",
-                       "; choose another model or data set (pipewright list models)"),
-                e.where("model"));
+    throw experiment_error(e.where("model"), "the model makes ", task_text(model.task(), wanted),
+                           ", the data set wants ", task_text(dataset.task(), given),
+                           given && !wanted ? kTokensOfData : "",
+                           "; choose another model or data set (pipewright list models)");
 }
 
 /// Checks that the data set gives the inputs that the model takes by name.
@@ -78,35 +76,33 @@ void check_inputs(const Experiment& e, const Dataset& dataset) {
   std::vector<std::string> wanted;
   for (const NamedInput& input : e.model->named_inputs()) wanted.push_back(input.name);
   if (dataset.input_names() == wanted) return;
-  throw Error(ErrorKind::Experiment,
-              concat("the model takes the inputs '", join(wanted, "', '"),
-                     "', this data set gives one input; expected dataset: {name: tensors} with a "
-                     "tensor for each"),
-              e.where("dataset"));
+  throw experiment_error(
+      e.where("dataset"), "the model takes the inputs '", join(wanted, "', '"),
+      "', this data set gives one input; expected dataset: {name: tensors} with a "
+      "tensor for each");
 }
 
 void check_loss(const Experiment& e, const Dataset& dataset) {
   const Task task = of_outputs(dataset.task()) ? dataset.task() : e.model->task();
   if (e.loss->compares_with() == Task::Label &&
       (!e.loss->fits(task) || (task == Task::Classify && dataset.classes() > 2)))
-    throw Error(
-        ErrorKind::Experiment,
-        concat("the loss binary_cross_entropy compares with labels of 0 and 1, this data "
-               "set has ",
-               counted(dataset.classes(), "class"), "; expected loss: {name: cross_entropy}"),
-        e.where("loss"));
+    throw experiment_error(
+        e.where("loss"),
+        "the loss binary_cross_entropy compares with labels of 0 and 1, this data "
+        "set has ",
+        counted(dataset.classes(), "class"), "; expected loss: {name: cross_entropy}");
   if (e.loss->fits(task)) return;
   if (e.loss->fits(Task::Regress))
-    throw Error(ErrorKind::Experiment,
-                "the losses mse and l1 compare with real-valued targets, those of this data set "
-                "are classes; expected loss: {name: cross_entropy}",
-                e.where("loss"));
-  throw Error(ErrorKind::Experiment,
-              task == Task::Minimize
-                  ? "the model's output is the loss itself; expected loss: {name: output}"
-                  : "the loss output is for models whose output is the loss itself, such as "
-                    "quadratic; expected loss: {name: cross_entropy}",
-              e.where("loss"));
+    throw experiment_error(
+        e.where("loss"),
+        "the losses mse and l1 compare with real-valued targets, those of this data set "
+        "are classes; expected loss: {name: cross_entropy}");
+  throw experiment_error(
+      e.where("loss"),
+      task == Task::Minimize
+          ? "the model's output is the loss itself; expected loss: {name: output}"
+          : "the loss output is for models whose output is the loss itself, such as "
+            "quadratic; expected loss: {name: cross_entropy}");
 }
 
 /// Checks that the model has an output for each target that is a real number.
@@ -145,10 +141,9 @@ void check_sliced_tokens(const Experiment& e, const Dataset& dataset) {
   const int slices = e.pipeline.slices;
   const std::int64_t tokens = dataset.sample_shape()[0];
   if (slices == 1 || tokens % slices == 0) return;
-  throw Error(ErrorKind::Experiment,
-              concat("pipeline.slices is ", slices, ", but a sample of this data set has ",
-                     counted(tokens, "token"), "; expected a divisor of ", tokens),
-              e.where("pipeline.slices"));
+  throw experiment_error(e.where("pipeline.slices"), "pipeline.slices is ", slices,
+                         ", but a sample of this data set has ", counted(tokens, "token"),
+                         "; expected a divisor of ", tokens);
 }
 
 /// Refuses metrics of another task; accuracy, which is always first, only where it is asked for.
@@ -161,24 +156,23 @@ void check_metrics_of_task(const Experiment& e, const Dataset& dataset) {
     const std::string& name = e.metric_names[i];
     const bool asked = given != nullptr && std::ranges::count(given->items, Value::of(name)) > 0;
     if (!e.metrics[i] || !asked || e.metrics[i]->fits(task)) continue;
-    throw Error(ErrorKind::Experiment,
-                concat("the metric ", name, " rates ",
-                       real ? "classes, the targets of this data set are real numbers; expected mae"
-                       : labels && e.metrics[i]->fits(Task::Classify)
-                           ? "classes, the loss is one of labels; expected accuracy or matthews"
-                           : "real numbers, the targets of this data set are classes; expected "
-                             "another metric"),
-                e.where("metrics"));
+    throw experiment_error(
+        e.where("metrics"), "the metric ", name, " rates ",
+        real ? "classes, the targets of this data set are real numbers; expected mae"
+        : labels && e.metrics[i]->fits(Task::Classify)
+            ? "classes, the loss is one of labels; expected accuracy or matthews"
+            : "real numbers, the targets of this data set are classes; expected "
+              "another metric");
   }
 }
 
 void check_metrics(const Experiment& e, const Dataset& dataset) {
   check_metrics_of_task(e, dataset);
   if (e.model->encoder_layers() == 0 && std::ranges::count(e.metric_names, kBleu) > 0)
-    throw Error(ErrorKind::Experiment,
-                "the metric bleu rates translations, which this model does not make; choose "
-                "another metric or model (pipewright list models)",
-                e.where("metrics"));
+    throw experiment_error(
+        e.where("metrics"),
+        "the metric bleu rates translations, which this model does not make; choose "
+        "another metric or model (pipewright list models)");
 }
 
 /// Checks that the model's output has the shape that the loss needs, without memory.
@@ -226,12 +220,11 @@ void check_samples(const Experiment& e, const Dataset& dataset) {
   const bool fits = model.flattens() ? elements(given) == elements(wanted) : given == wanted;
   const bool images = given.size() == 3 && wanted.size() == 3;
   if (!fits && images && channels_are_last(given, wanted))
-    throw Error(ErrorKind::Experiment,
-                concat("the model takes samples of ", shape_text(wanted), ", the data set has ",
-                       shape_text(given), ", whose channels seem to be last; expected ",
-                       shape_text(std::vector{given[2], given[0], given[1]}),
-                       ", which x.transpose(0, 3, 1, 2) makes of them"),
-                e.where("dataset"));
+    throw experiment_error(e.where("dataset"), "the model takes samples of ", shape_text(wanted),
+                           ", the data set has ", shape_text(given),
+                           ", whose channels seem to be last; expected ",
+                           shape_text(std::vector{given[2], given[0], given[1]}),
+                           ", which x.transpose(0, 3, 1, 2) makes of them");
   if (!fits)
     refuse_model(e, {"input", "channels", "size", "widths"},
                  concat("the model takes samples of ", shape_text(wanted), ", the data set has ",

@@ -5,16 +5,15 @@
 #include <utility>
 
 #include "core/base/as_size.h"
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 
 namespace pipewright {
 namespace {
 
 [[noreturn]] void refuse(const Experiment& e, const std::string& why, const char* where) {
-  throw Error(
-      ErrorKind::Experiment,
-      concat("train.evaluate asks for evaluations where the pipeline is not drained, and ", why),
-      e.where(where));
+  throw experiment_error(
+      e.where(where), "train.evaluate asks for evaluations where the pipeline is not drained, and ",
+      why);
 }
 
 /// What the value set aside for the first evaluation is, which no longer needs it; `own` if the
@@ -85,9 +84,8 @@ void check_evaluations(const Plan& plan) {
   const Experiment& e = *plan.experiment;
   if (plan.drains.evaluate_every == 0) return;
   if (plan.test.empty())
-    throw Error(ErrorKind::Experiment,
-                "train.evaluate asks for evaluations, and there are no test samples",
-                e.where("train.evaluate"));
+    throw experiment_error(e.where("train.evaluate"),
+                           "train.evaluate asks for evaluations, and there are no test samples");
   if (!plan.drains.evaluates_within()) return;
   for (const EdgeCodecs& edge : e.pipeline.compression)
     if (edge.in_evaluation && edge.forward.codec && edge.forward.codec->evaluates_by_state())

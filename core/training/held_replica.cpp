@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/tensor_files/safetensors.h"
 #include "core/tensors/torch.h"
 
@@ -207,10 +207,8 @@ void take(Wanted& wanted, const fs::path& path, const CheckpointFile& file) {
     for (auto each = begin; each != end; ++each) {
       auto& [tensor, stage] = each->second;
       if (saved.sizes() != tensor.sizes())
-        throw Error(ErrorKind::Data,
-                    concat("tensor '", name, "' has shape ", list_text(saved.sizes()),
-                           "; this experiment's has ", list_text(tensor.sizes())),
-                    path.string());
+        throw data_error(path, "tensor '", name, "' has shape ", list_text(saved.sizes()),
+                         "; this experiment's has ", list_text(tensor.sizes()));
       tensor.copy_(saved);
       std::int64_t& steps = stage->optimizer_state().steps;
       steps = std::max(steps, file.steps);
@@ -302,8 +300,7 @@ std::vector<std::string> read_replicas(const fs::path& folder, const CheckpointM
     if (missing.empty() && held.stage->disturbances())
       missing = held.stage->disturbances()->missing();
   if (!missing.empty())
-    throw Error(ErrorKind::Data, concat("has no tensor '", missing, "' in any of its files"),
-                folder.string());
+    throw data_error(folder, "has no tensor '", missing, "' in any of its files");
   return remarks;
 }
 

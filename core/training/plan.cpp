@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/drawing/render_refusal.h"
@@ -73,10 +73,9 @@ void split_samples(Plan& plan) {
   }
   const auto held_out = static_cast<std::ptrdiff_t>(loader.validation);
   if (held_out >= std::ssize(plan.train))
-    throw Error(ErrorKind::Experiment,
-                concat("loader.validation holds out ", held_out, " of ", plan.train.size(),
-                       " training samples; none are left to train on"),
-                plan.experiment->where("loader.validation"));
+    throw experiment_error(plan.experiment->where("loader.validation"),
+                           "loader.validation holds out ", held_out, " of ", plan.train.size(),
+                           " training samples; none are left to train on");
   std::vector<std::int64_t> order = epoch_permutation(plan.train, true, 0, 0);
   plan.test.assign(order.end() - held_out, order.end());
   plan.train.assign(order.begin(), order.end() - held_out);
@@ -92,9 +91,9 @@ void read_lengths(Plan& plan) {
   for (std::int64_t i = 0; i < plan.dataset->size(Split::Train); ++i)
     plan.lengths.push_back(plan.dataset->length(Split::Train, i));
   if (std::ranges::count(plan.lengths, 0) == std::ssize(plan.lengths))
-    throw Error(ErrorKind::Experiment,
-                "loader.bucket sorts texts by length; all samples of this data set have the same",
-                e.where("loader.bucket"));
+    throw experiment_error(
+        e.where("loader.bucket"),
+        "loader.bucket sorts texts by length; all samples of this data set have the same");
 }
 
 /// Refuses mini-batches of which torch.chunk makes fewer micro-batches than the schedule has.
@@ -105,14 +104,13 @@ void check_chunks(const Experiment& e, const EpochOrder& order) {
     for (const int replica : {0, p.replicas - 1}) {
       const std::int64_t samples = slice_of(order.size_of(minibatch), p.replicas, replica).size;
       if (samples == 0 || torch_chunks(samples, p.microbatches) == p.microbatches) continue;
-      throw Error(ErrorKind::Experiment,
-                  concat("pipeline.microbatch_sizes is torch_chunk, which makes ",
-                         torch_chunks(samples, p.microbatches), " and not ", p.microbatches,
-                         " micro-batches of ", counted(samples, "sample"), " (mini-batch ",
-                         minibatch, p.replicas > 1 ? concat(", replica ", replica) : "",
-                         "); expected another pipeline.microbatches or loader.batch_size",
-                         minibatch > 0 ? ", or loader.drop_last: true" : ""),
-                  e.where("pipeline.microbatch_sizes"));
+      throw experiment_error(e.where("pipeline.microbatch_sizes"),
+                             "pipeline.microbatch_sizes is torch_chunk, which makes ",
+                             torch_chunks(samples, p.microbatches), " and not ", p.microbatches,
+                             " micro-batches of ", counted(samples, "sample"), " (mini-batch ",
+                             minibatch, p.replicas > 1 ? concat(", replica ", replica) : "",
+                             "); expected another pipeline.microbatches or loader.batch_size",
+                             minibatch > 0 ? ", or loader.drop_last: true" : "");
     }
 }
 
@@ -121,20 +119,16 @@ void check_minibatches(Plan& plan) {
   const EpochOrder order{plan.train, e.loader.batch_size, e.loader.drop_last};
   plan.minibatches = order.minibatches();
   if (plan.minibatches == 0)
-    throw Error(ErrorKind::Experiment,
-                concat("an epoch has no mini-batch: there are ",
-                       counted(plan.train.size(), "training sample"), ", loader.batch_size is ",
-                       e.loader.batch_size, " and loader.drop_last ", e.loader.drop_last),
-                e.where("loader.batch_size"));
+    throw experiment_error(e.where("loader.batch_size"), "an epoch has no mini-batch: there are ",
+                           counted(plan.train.size(), "training sample"), ", loader.batch_size is ",
+                           e.loader.batch_size, " and loader.drop_last ", e.loader.drop_last);
   check_chunks(e, order);
   const std::int64_t least = order.size_of(plan.minibatches - 1) / e.pipeline.replicas;
   if (least < e.pipeline.microbatches)
-    throw Error(ErrorKind::Experiment,
-                concat("the last mini-batch has ", counted(least, "sample"),
-                       e.pipeline.replicas > 1 ? " per replica" : "", " for ",
-                       counted(e.pipeline.microbatches, "micro-batch"),
-                       "; set loader.drop_last: true or another batch_size"),
-                e.where("pipeline.microbatches"));
+    throw experiment_error(e.where("pipeline.microbatches"), "the last mini-batch has ",
+                           counted(least, "sample"), e.pipeline.replicas > 1 ? " per replica" : "",
+                           " for ", counted(e.pipeline.microbatches, "micro-batch"),
+                           "; set loader.drop_last: true or another batch_size");
 }
 
 /// A remark on evaluations that are rarer than the training is long; "" for others.
@@ -167,12 +161,10 @@ std::string slices_remark(const Experiment& e) {
 void check_heads(const Experiment& e, const std::vector<int>& auxiliary) {
   for (const int stage : auxiliary) {
     if (!e.head_behind(stage))
-      throw Error(ErrorKind::Experiment,
-                  concat("the scheme wants a loss after stage ", stage,
-                         ", but no auxiliary head is ", "possible after the model's layer '",
-                         e.stage_layers()[static_cast<std::size_t>(stage)].back()->name(),
-                         "'; choose another scheme, or cut the model elsewhere"),
-                  e.where("scheme"));
+      throw experiment_error(e.where("scheme"), "the scheme wants a loss after stage ", stage,
+                             ", but no auxiliary head is ", "possible after the model's layer '",
+                             e.stage_layers()[static_cast<std::size_t>(stage)].back()->name(),
+                             "'; choose another scheme, or cut the model elsewhere");
   }
 }
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/config/json.h"
@@ -18,10 +18,6 @@
 
 namespace pipewright {
 namespace {
-
-[[noreturn]] void refuse(const RunFolder& folder, const std::string& message) {
-  throw Error(ErrorKind::Experiment, message, folder.path().string());
-}
 
 /// The run's experiment.yaml; Null if it cannot be read.
 Value recorded(const RunFolder& folder) {
@@ -44,8 +40,8 @@ Value recorded(const RunFolder& folder) {
     why = concat("it was written by Pipewright ", version);
   else if (why.empty())
     why = "its experiment.yaml does not say how it differs";
-  refuse(folder, concat("the folder holds a run of another experiment (", why,
-                        "); give --overwrite or another --out"));
+  throw experiment_error(folder.path(), "the folder holds a run of another experiment (", why,
+                         "); give --overwrite or another --out");
 }
 
 /// The section `output`, which decides which files a finished run has left, but no bit of them.
@@ -72,30 +68,31 @@ ResumptionChoice choice_of_finished(const RunFolder& folder, const Value& before
   const Value& now = experiment.resolved;
   const Value* const epochs = before.find_path("train.epochs");
   if (epochs == nullptr)
-    refuse(folder,
-           "the run is done, but its experiment is unknown, because its experiment.yaml cannot be "
-           "read; give --overwrite or another --out");
+    throw experiment_error(
+        folder.path(),
+        "the run is done, but its experiment is unknown, because its experiment.yaml cannot be "
+        "read; give --overwrite or another --out");
   const Value* const steps = before.find_path("train.steps");
   const TrainOptions& train = experiment.train;
   const TrainOptions was{.epochs = static_cast<int>(epochs->integer),
                          .steps = steps != nullptr ? steps->integer : 0};
   const bool in_steps = train.steps > 0;
   if (in_steps != (was.steps > 0))
-    refuse(folder,
-           concat("the run is done after ", was.length_text(), ", and ", train.length_text(),
-                  " are asked for, of which nothing says whether they "
-                  "are more; its results stay as they are"));
+    throw experiment_error(folder.path(), "the run is done after ", was.length_text(), ", and ",
+                           train.length_text(),
+                           " are asked for, of which nothing says whether they "
+                           "are more; its results stay as they are");
   if (was.epochs < train.epochs || was.steps < train.steps) return {Resumption::Prolong, {}};
   if (was.epochs > train.epochs || was.steps > train.steps)
-    refuse(folder, concat("the run is done after ", was.length_text(), ", train.",
-                          in_steps ? "steps " : "epochs ", in_steps ? train.steps : train.epochs,
-                          " asks for fewer; its results stay as they are"));
+    throw experiment_error(folder.path(), "the run is done after ", was.length_text(), ", train.",
+                           in_steps ? "steps " : "epochs ", in_steps ? train.steps : train.epochs,
+                           " asks for fewer; its results stay as they are");
   const Value layout = layout_of(now), old_layout = layout_of(before);
   const std::string other = joined(layout_changes(old_layout, layout),
                                    changes_between(outcome_of(before), outcome_of(now)));
   if (!other.empty())
-    refuse(folder, concat("the run is done already, in another way (", other,
-                          "); its results stay as they are: give another --out, or --overwrite"));
+    throw experiment_error(folder.path(), "the run is done already, in another way (", other,
+                           "); its results stay as they are: give another --out, or --overwrite");
   if (!same_paths(before, now)) return {Resumption::Compare, {}};
   const std::string how = changes_between(old_layout, layout);
   return {Resumption::Leave,
@@ -111,8 +108,8 @@ ResumptionChoice resumption(const RunFolder& folder, const Value& run,
   const bool done = text_at(run, "state") == "done";
   std::error_code none;
   if (done && experiment.output.weights && !std::filesystem::exists(folder.final_weights(), none))
-    refuse(
-        folder,
+    throw experiment_error(
+        folder.path(),
         "the run is done, but its final.safetensors is gone; give --overwrite to train it again");
   if (done && text_at(run, "digest") == experiment.digest) return {Resumption::Leave, {}};
   if (text_at(run, "identity") != experiment.identity) refuse_another(folder, run, experiment);
@@ -125,8 +122,8 @@ void check_contents(const RunFolder& folder, const Value& run, const Value& cont
   const std::string changed =
       before != nullptr ? changed_contents(*before, contents) : std::string();
   if (!changed.empty())
-    refuse(folder, concat("the folder holds a run of another experiment (", changed,
-                          " had another content then); give --overwrite or another --out"));
+    throw experiment_error(folder.path(), "the folder holds a run of another experiment (", changed,
+                           " had another content then); give --overwrite or another --out");
 }
 
 void check_plugins(const RunFolder& folder) {
@@ -139,9 +136,10 @@ void check_plugins(const RunFolder& folder) {
       return each.path == path || each.sha256 == sha256;
     });
     if (!loaded)
-      refuse(folder, concat("the run uses a plugin, and a folder loads no code by itself; add "
-                            "--plugin ",
-                            shell_quoted(path)));
+      throw experiment_error(folder.path(),
+                             "the run uses a plugin, and a folder loads no code by itself; add "
+                             "--plugin ",
+                             shell_quoted(path));
   }
 }
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/system/host_name.h"
 
 namespace pipewright {
@@ -57,12 +57,10 @@ void compare(const std::vector<std::string>& views, const fs::path& checkpoints)
   if (others.empty()) return;
   const std::size_t all = others.size();
   if (all > kTold) others.resize(kTold);
-  throw Error(ErrorKind::Data,
-              concat("the processes cannot go on together: rank 0 on ", first.host, " sees ",
-                     first.sees, ", ", join(others, ", "),
-                     all > kTold ? concat(" and ", all - kTold, " more differ") : "",
-                     "; is the folder shared by all hosts?"),
-              checkpoints.string());
+  throw data_error(checkpoints, "the processes cannot go on together: rank 0 on ", first.host,
+                   " sees ", first.sees, ", ", join(others, ", "),
+                   all > kTold ? concat(" and ", all - kTold, " more differ") : "",
+                   "; is the folder shared by all hosts?");
 }
 
 /// Verifies this process's part of the files; returns the error of the first damaged one.
@@ -122,11 +120,9 @@ ResumePoint choose_checkpoint(const fs::path& checkpoints, const std::string& ex
   }
   if (!damage) return {};
   if (team.first())
-    throw Error(ErrorKind::Data, concat(damage->message(), "; give --overwrite to begin anew"),
-                damage->where());
+    throw data_error(damage->where(), damage->message(), "; give --overwrite to begin anew");
   team.barrier();
-  throw Error(ErrorKind::Data, "process 0 has found no checkpoint that is whole",
-              checkpoints.string());
+  throw data_error(checkpoints, "process 0 has found no checkpoint that is whole");
 }
 
 }  // namespace pipewright

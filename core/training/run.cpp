@@ -7,7 +7,7 @@
 #include <optional>
 #include <thread>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/mutex.h"
 #include "core/base/wording.h"
 #include "core/drawing/render.h"
@@ -93,10 +93,9 @@ Beginning find_beginning(const RunFolder& folder, const Experiment& experiment,
   if (!choices.resume) {
     const Value* const found = run.find("state");
     const std::string state = found != nullptr ? found->text : "unknown";
-    throw Error(ErrorKind::Experiment,
-                concat("the folder holds a run already (", state == "running" ? "killed" : state,
-                       "); give --resume to go on, --overwrite to begin anew, or another --out"),
-                folder.path().string());
+    throw experiment_error(
+        folder.path(), "the folder holds a run already (", state == "running" ? "killed" : state,
+        "); give --resume to go on, --overwrite to begin anew, or another --out");
   }
   const ResumptionChoice choice = resumption(folder, run, experiment);
   return {choice.what, std::move(run), choice.remark};
@@ -133,11 +132,11 @@ Value all_remarks(const Value& earlier, const std::vector<std::string>& now) {
 void check_prolonged(const Trainer& trainer, const Plan& plan) {
   const Experiment& e = *plan.experiment;
   if (trainer.done() > 0) return;
-  throw Error(ErrorKind::Experiment,
-              concat("the run is done and has kept no checkpoint to go on from (train.checkpoint); "
-                     "give --overwrite to train ",
-                     e.train.length_text(), " from the beginning, or another --out"),
-              e.where("train.epochs"));
+  throw experiment_error(
+      e.where("train.epochs"),
+      "the run is done and has kept no checkpoint to go on from (train.checkpoint); "
+      "give --overwrite to train ",
+      e.train.length_text(), " from the beginning, or another --out");
 }
 
 /// Loads the folder's checkpoint, if there is one, without changing the folder. Returns remarks for
@@ -176,11 +175,9 @@ void check_shared(const RunFolder& folder, Team& team) {
   for (std::size_t rank = 1; rank < views.size(); ++rank) {
     const std::size_t end = views[rank].find('\n');
     if (views[rank].substr(end + 1) == seen) continue;
-    throw Error(
-        ErrorKind::Data,
-        concat("rank ", rank, " on ", views[rank].substr(0, end), " does not see what rank 0 on ",
-               host_name(), " has written there; --out has to be a folder shared by all hosts"),
-        folder.path().string());
+    throw data_error(folder.path(), "rank ", rank, " on ", views[rank].substr(0, end),
+                     " does not see what rank 0 on ", host_name(),
+                     " has written there; --out has to be a folder shared by all hosts");
   }
   team.barrier();  // the others end here if process 0 has thrown
 }

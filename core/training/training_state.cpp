@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/training/training_state.h"
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/tensor_files/safetensors.h"
 #include "core/tensors/torch.h"
 
@@ -22,8 +22,7 @@ at::Tensor table_in(const TensorFile& file, const std::string& name, std::int64_
   const at::Tensor* const found = file.find(name);
   if (found == nullptr || found->scalar_type() != at::kDouble || found->dim() != 2 ||
       found->size(0) != rows || (rows > 0 && columns > 0 && found->size(1) != columns))
-    throw Error(ErrorKind::Data, concat("has no table '", name, "' of ", rows, " rows"),
-                path.string());
+    throw data_error(path, "has no table '", name, "' of ", rows, " rows");
   return *found;
 }
 

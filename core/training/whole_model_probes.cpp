@@ -11,7 +11,7 @@
 #include <set>
 #include <span>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/probes/whole_model.h"
@@ -184,11 +184,10 @@ void try_whole_model_probes(const Plan& plan, const TensorFile& weights) {
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
-      throw Error(ErrorKind::Experiment,
-                  concat("probes[", i, "] ", probes[i].name,
-                         " needs second derivatives, which a layer of this model does not have: ",
-                         first_line(error)),
-                  plan.experiment->where("probes"));
+      throw experiment_error(
+          plan.experiment->where("probes"), "probes[", i, "] ", probes[i].name,
+          " needs second derivatives, which a layer of this model does not have: ",
+          first_line(error));
     }
   }
 }

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/text.h"
 #include "core/system/input_file.h"
 #include "datasets/archives/gzip.h"
@@ -82,9 +82,7 @@ struct ArchiveReader::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error(ErrorKind::Data, what, path.string());
-  }
+  [[noreturn]] void fail(const std::string& what) const { throw data_error(path, what); }
   bool is_zip() const { return file.has_value(); }
   std::uint64_t position() const {
     return static_cast<std::uint64_t>(archive_filter_bytes(reader, 0));

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 
 namespace pipewright {
 
@@ -13,10 +13,8 @@ namespace pipewright {
 inline void refuse_circle(int depth, const std::filesystem::path& place) {
   constexpr int kDeepest = 20;
   if (depth <= kDeepest) return;
-  throw Error(ErrorKind::Data,
-              concat("folders nest deeper than ", kDeepest,
-                     " levels: a symbolic link leads in a circle; remove it"),
-              place.string());
+  throw data_error(place, "folders nest deeper than ", kDeepest,
+                   " levels: a symbolic link leads in a circle; remove it");
 }
 
 }  // namespace pipewright

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/system/file.h"
 #include "datasets/archives/archive.h"
 #include "datasets/archives/circle.h"
@@ -26,8 +26,7 @@ class Collector {
   std::uint64_t limit(const std::string& name) const { return is_hidden(name) ? 0 : wanted_(name); }
   void add(const std::string& name, std::string content) {
     if (content.size() > left_)
-      throw Error(ErrorKind::Data, concat("too many bytes in all, up to '", name, "'"),
-                  place_.string());
+      throw data_error(place_, "too many bytes in all, up to '", name, "'");
     left_ -= content.size();
     tree_.insert_or_assign(name, std::move(content));
   }
@@ -52,8 +51,7 @@ void collect_folder(const std::filesystem::path& folder, Collector& files) {
     if (const std::uint64_t limit = files.limit(name); limit > 0)
       files.add(name, read_file(walk->path(), limit));
   }
-  if (problem)
-    throw Error(ErrorKind::Data, "cannot list the folder: " + problem.message(), folder.string());
+  if (problem) throw data_error(folder, "cannot list the folder: " + problem.message());
 }
 
 void collect_archive(const std::filesystem::path& archive, Collector& files) {

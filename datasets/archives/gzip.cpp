@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/system/input_file.h"
 
 namespace pipewright {
@@ -30,9 +30,7 @@ struct GzipStream::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error(ErrorKind::Data, what, path.string());
-  }
+  [[noreturn]] void fail(const std::string& what) const { throw data_error(path, what); }
 
   /// Reads the next piece of the file. Returns false at its end.
   bool refill() {
@@ -113,9 +111,7 @@ std::uint64_t GzipStream::read(char* out, std::uint64_t count) {
 
 std::string read_gzip(const std::filesystem::path& path, std::uint64_t limit_in_bytes) try {
   GzipStream stream(path);
-  const auto fail = [&path](const std::string& what) {
-    throw Error(ErrorKind::Data, what, path.string());
-  };
+  const auto fail = [&path](const std::string& what) { throw data_error(path, what); };
   // Packing may enlarge data, by 5 bytes per 16 KiB and a header with a name.
   const std::uint64_t size = stream.file_size(),
                       largest = limit_in_bytes + limit_in_bytes / 1024 + 65536;
@@ -134,7 +130,7 @@ std::string read_gzip(const std::filesystem::path& path, std::uint64_t limit_in_
   }
   return content;
 } catch (const std::bad_alloc&) {
-  throw Error(ErrorKind::Data, "no memory for what it unpacks to", path.string());
+  throw data_error(path, "no memory for what it unpacks to");
 }
 
 }  // namespace pipewright

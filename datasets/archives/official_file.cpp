@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/fetch/sources.h"
 #include "core/system/file.h"
 #include "datasets/archives/gzip.h"
@@ -29,20 +29,17 @@ std::filesystem::path gzipped(const std::filesystem::path& path) {
                                 const std::string& archive) {
   const std::string others =
       archive.empty() ? concat(file.name, ".gz") : concat(file.name, ".gz or ", archive);
-  throw Error(ErrorKind::Data,
-              concat("no such file, nor ", others, " beside it. It is part of ", file.origin,
-                     ". Set dataset.root to the folder that holds it", fetch_advice(file.dataset)),
-              (root / file.name).string());
+  throw data_error(root / file.name, "no such file, nor ", others, " beside it. It is part of ",
+                   file.origin, ". Set dataset.root to the folder that holds it",
+                   fetch_advice(file.dataset));
 }
 
 void check_size(std::uint64_t size, const OfficialFile& file, bool packed,
                 const std::filesystem::path& place) {
   const std::uint64_t record = file.record_in_bytes;
   const auto refuse = [&](const std::string& expected) {
-    throw Error(ErrorKind::Data,
-                concat("has ", size, " bytes", std::string(packed ? " unpacked" : ""), ", ",
-                       expected, ": it is truncated"),
-                place.string());
+    throw data_error(place, "has ", size, " bytes", std::string(packed ? " unpacked" : ""), ", ",
+                     expected, ": it is truncated");
   };
   if (record == 0 && size != file.size_in_bytes)
     refuse(concat("the official file has ", file.size_in_bytes));
@@ -105,10 +102,8 @@ std::filesystem::path OfficialFiles::place_of(const OfficialFile& file) const {
 
 void throw_bad_label(const std::filesystem::path& place, std::int64_t record, int label,
                      int classes) {
-  throw Error(ErrorKind::Data,
-              concat("record ", record, " (counted from 0) has label ", label, ", must be 0 to ",
-                     classes - 1),
-              place.string());
+  throw data_error(place, "record ", record, " (counted from 0) has label ", label,
+                   ", must be 0 to ", classes - 1);
 }
 
 void throw_bad_label(const std::filesystem::path& root, const OfficialFile& file,

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/base/csv.h"
+#include "core/base/error_at.h"
 #include "core/base/parsed.h"
 #include "core/base/printable.h"
 #include "core/base/wording.h"
@@ -110,9 +111,8 @@ class ColumnChoice {
     for (const CsvColumn& column : columns) {
       const std::size_t index = column.number > 0 ? numbered(column) : named(column);
       if (std::ranges::count(indices, index) > 0)
-        throw Error(ErrorKind::Experiment,
-                    concat(column.option, " names column ", index + 1, " of ", file_, " twice"),
-                    column.where);
+        throw experiment_error(column.where, column.option, " names column ", index + 1, " of ",
+                               file_, " twice");
       indices.push_back(index);
     }
     return indices;
@@ -121,29 +121,24 @@ class ColumnChoice {
  private:
   std::size_t numbered(const CsvColumn& column) const {
     if (static_cast<std::uint64_t>(column.number) > count_)
-      throw Error(ErrorKind::Experiment,
-                  concat(column.option, " names column ", column.number, ", but ", file_, " has ",
-                         counted(count_, "column")),
-                  column.where);
+      throw experiment_error(column.where, column.option, " names column ", column.number, ", but ",
+                             file_, " has ", counted(count_, "column"));
     return static_cast<std::size_t>(column.number) - 1;
   }
 
   std::size_t named(const CsvColumn& column) const {
     const auto found = std::ranges::find(names_, column.name);
     if (found == names_.end())
-      throw Error(ErrorKind::Experiment,
-                  concat(column.option, " names the column '", column.name, "', but ",
-                         names_.empty() ? concat("the first line of ", file_,
-                                                 " names no columns; "
-                                                 "expected the column's number, from 1")
-                                        : concat(file_, " has no such column",
-                                                 suggestion(column.name, names_))),
-                  column.where);
+      throw experiment_error(
+          column.where, column.option, " names the column '", column.name, "', but ",
+          names_.empty() ? concat("the first line of ", file_,
+                                  " names no columns; "
+                                  "expected the column's number, from 1")
+                         : concat(file_, " has no such column", suggestion(column.name, names_)));
     if (std::ranges::count(names_, column.name) > 1)
-      throw Error(ErrorKind::Experiment,
-                  concat(column.option, " names the column '", column.name, "', of which ", file_,
-                         " has several; expected the column's number, from 1"),
-                  column.where);
+      throw experiment_error(column.where, column.option, " names the column '", column.name,
+                             "', of which ", file_,
+                             " has several; expected the column's number, from 1");
     return static_cast<std::size_t>(found - names_.begin());
   }
 
@@ -254,10 +249,9 @@ Rows chosen_columns(const CsvReader& lines, const CsvColumns& columns, const Col
     }
   for (std::size_t i = 0; i < rows.inputs.size(); ++i)
     if (std::ranges::count(rows.targets, rows.inputs[i]) > 0)
-      throw Error(ErrorKind::Experiment,
-                  concat(columns.inputs[i].option, " names column ", rows.inputs[i] + 1,
-                         " as an input, which is the target; choose another dataset.target"),
-                  columns.inputs[i].where);
+      throw experiment_error(columns.inputs[i].where, columns.inputs[i].option, " names column ",
+                             rows.inputs[i] + 1,
+                             " as an input, which is the target; choose another dataset.target");
   if (rows.inputs.empty())
     lines.fail(1, concat("a line of ", counted(count, "field"),
                          "; expected inputs and a target, separated by dataset.separator"));
@@ -270,7 +264,7 @@ CsvNumbers read_csv_numbers(const std::filesystem::path& path, const CsvColumns&
                             const CsvForm& form) {
   const std::string text = read_file(path, kMostBytes);
   CsvReader lines(text, path.string(), {.separator = form.separator, .relaxed = true});
-  if (!next_row(lines)) throw Error(ErrorKind::Data, "is empty", path.string());
+  if (!next_row(lines)) throw data_error(path, "is empty");
   const std::size_t count = lines.fields().size();
   const std::vector<std::string> names = names_in(lines, form);
   Rows rows = chosen_columns(lines, columns, ColumnChoice(path, count, names), names);
@@ -283,8 +277,7 @@ CsvNumbers read_csv_numbers(const std::filesystem::path& path, const CsvColumns&
                            count, ", as in the first line"));
     adder.add();
   }
-  if (rows.y.empty() && rows.texts.empty())
-    throw Error(ErrorKind::Data, "has no row of numbers", path.string());
+  if (rows.y.empty() && rows.texts.empty()) throw data_error(path, "has no row of numbers");
   return as_tensors(rows);
 }
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/text.h"
 #include "core/tensors/torch.h"
 
@@ -29,7 +29,7 @@ class FurtherInput {
 
  private:
   [[noreturn]] void refuse(const std::string& what) const {
-    throw Error(ErrorKind::Data, concat("tensor '", array_.first, "' ", what), part_.path);
+    throw data_error(part_.path, "tensor '", array_.first, "' ", what);
   }
 
   void check_shape() const {

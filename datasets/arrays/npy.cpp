@@ -6,7 +6,7 @@
 #include <functional>
 #include <set>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/wording.h"
 #include "core/system/input_file.h"
 #include "core/system/machine_limits.h"
@@ -31,14 +31,13 @@ at::Tensor array_of(const NpyHeader& header, const Copy& copy, const std::string
   try {
     array = at::empty(shape, at::TensorOptions(header.type));
   } catch (const std::exception&) {
-    throw Error(ErrorKind::Data,
-                concat("there is no memory for its ", counted(header.bytes, "byte")), where);
+    throw data_error(where, "there is no memory for its ", counted(header.bytes, "byte"));
   }
   auto* const data = static_cast<char*>(array.mutable_data_ptr());
   copy(data);
   if (header.type == at::kBool &&
       std::any_of(data, data + header.bytes, [](char value) { return value != 0 && value != 1; }))
-    throw Error(ErrorKind::Data, "has a truth value that is neither 0 nor 1", where);
+    throw data_error(where, "has a truth value that is neither 0 nor 1");
   if (!header.fortran_order || shape.size() < 2) return array;
   std::vector<std::int64_t> backwards;
   for (std::size_t i = shape.size(); i-- > 0;) backwards.push_back(static_cast<std::int64_t>(i));
@@ -50,14 +49,11 @@ at::Tensor array_of(const NpyHeader& header, const Copy& copy, const std::string
 void check_size(const ArchiveReader& archive, std::uint64_t before, std::uint64_t file_size,
                 const std::string& where) {
   if (archive.size() / kMostUnpacked > file_size)
-    throw Error(ErrorKind::Data,
-                concat("member '", archive.name(), "' announces more bytes than a file of ",
-                       counted(file_size, "byte"), " can hold"),
-                where);
+    throw data_error(where, "member '", archive.name(), "' announces more bytes than a file of ",
+                     counted(file_size, "byte"), " can hold");
   const double bytes = static_cast<double>(before) + 2 * static_cast<double>(archive.size());
   if (const MemoryLimit limit = memory_limit(); bytes > limit.bytes)
-    throw Error(ErrorKind::Data, concat("its arrays take ", bytes_text(bytes), "; ", limit.text),
-                where);
+    throw data_error(where, "its arrays take ", bytes_text(bytes), "; ", limit.text);
 }
 
 }  // namespace
@@ -79,7 +75,7 @@ at::Tensor read_npy(const std::filesystem::path& path,
       header,
       [&](char* out) {
         if (file.read_at(header.begin, out, header.bytes) != header.bytes)
-          throw Error(ErrorKind::Data, "cannot read the whole file", where);
+          throw data_error(where, "cannot read the whole file");
       },
       where);
 }
@@ -93,13 +89,10 @@ std::vector<std::pair<std::string, at::Tensor>> read_npz(const std::filesystem::
   std::uint64_t before = 0;
   while (archive.next()) {
     if (!archive.name().ends_with(kSuffix))
-      throw Error(
-          ErrorKind::Data,
-          concat("member '", archive.name(), "' is no array; expected names that end in ", kSuffix),
-          where);
+      throw data_error(where, "member '", archive.name(),
+                       "' is no array; expected names that end in ", kSuffix);
     const std::string name = archive.name().substr(0, archive.name().size() - kSuffix.size());
-    if (!names.insert(name).second)
-      throw Error(ErrorKind::Data, concat("array '", name, "' is there twice"), where);
+    if (!names.insert(name).second) throw data_error(where, "array '", name, "' is there twice");
     check_size(archive, before, file_size, where);
     before += archive.size();
     const std::string bytes = archive.content(archive.size()),

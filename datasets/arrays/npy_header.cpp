@@ -3,7 +3,7 @@
 #include <charconv>
 #include <optional>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/printable.h"
 #include "core/base/wording.h"
 #include "datasets/arrays/npy.h"
@@ -49,9 +49,7 @@ class Dictionary {
   std::optional<std::vector<std::int64_t>> shape;
 
  private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error(ErrorKind::Data, what, where_);
-  }
+  [[noreturn]] void fail(const std::string& what) const { throw data_error(where_, what); }
   [[noreturn]] void missing(const char* key) const {
     fail(concat("the header of the array has no '", key, "'"));
   }
@@ -156,7 +154,7 @@ at::ScalarType type_of(const std::string& descr, const std::string& where) {
     if (descr == known.descr || (one_byte && descr == concat('<', known.descr.substr(1))))
       return known.type;
   }
-  throw Error(ErrorKind::Data, refusal_of(descr), where);
+  throw data_error(where, refusal_of(descr));
 }
 
 /// The number of bytes of such an array, if that is at most `most`.
@@ -179,7 +177,7 @@ std::uint64_t little_endian(std::string_view bytes) {
 }  // namespace
 
 NpyHeader npy_header(std::string_view start, std::uint64_t size, const std::string& where) {
-  const auto fail = [&](const std::string& what) { throw Error(ErrorKind::Data, what, where); };
+  const auto fail = [&](const std::string& what) { throw data_error(where, what); };
   if (!start.starts_with(kMagic)) fail("is no .npy file: it does not begin with \\x93NUMPY");
   if (start.size() < kMagic.size() + 2) fail("is truncated: its header is incomplete");
   const int version = static_cast<unsigned char>(start[kMagic.size()]);

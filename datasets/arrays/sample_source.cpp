@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/printable.h"
 #include "core/base/wording.h"
 #include "core/tensor_files/pattern.h"
@@ -44,11 +44,9 @@ NamedArrays read_arrays(const std::filesystem::path& path, SampleDetail detail) 
   } catch (const Error& error) {
     std::error_code ignored;
     if (ending(path) == ".safetensors" || !std::filesystem::exists(path, ignored)) throw;
-    throw Error(ErrorKind::Data,
-                concat("its name ends in '", path.extension().string(),
-                       "', and it is no safetensors file; expected .safetensors, .npz, .npy, .csv "
-                       "or .tsv"),
-                path.string());
+    throw data_error(path, "its name ends in '", path.extension().string(),
+                     "', and it is no safetensors file; expected .safetensors, .npz, .npy, .csv "
+                     "or .tsv");
   }
 }
 
@@ -65,10 +63,9 @@ void number_classes(SamplePart& part, const std::vector<std::string>& names) {
   for (std::size_t i = 0; i < part.texts.size(); ++i) {
     const auto at = std::ranges::lower_bound(names, part.texts[i]);
     if (at == names.end() || *at != part.texts[i])
-      throw Error(ErrorKind::Data,
-                  concat("row ", i, " (counted from 0, behind a line of names) has the target '",
-                         printable(part.texts[i], 30), "', a class that no training sample has"),
-                  part.path);
+      throw data_error(part.path, "row ", i,
+                       " (counted from 0, behind a line of names) has the target '",
+                       printable(part.texts[i], 30), "', a class that no training sample has");
     *y++ = at - names.begin();
   }
   part.of_text = false;
@@ -110,12 +107,10 @@ const NamedArray& named_array(const NamedArrays& arrays, const std::string& part
     return *found;
   std::vector<std::string> known;
   for (const auto& [key, unused] : arrays) known.push_back(key);
-  throw Error(
-      ErrorKind::Data,
-      concat("there is no tensor '", name, "' in it; ", names_text(part, inputs), " are needed, ",
-             part.empty() ? "" : concat("or ", names_text("", inputs), " to be split, "),
-             "and there are ", join(known, ", ")),
-      path.string());
+  throw data_error(path, "there is no tensor '", name, "' in it; ", names_text(part, inputs),
+                   " are needed, ",
+                   part.empty() ? "" : concat("or ", names_text("", inputs), " to be split, "),
+                   "and there are ", join(known, ", "));
 }
 
 SamplePart part_of(const NamedArrays& arrays, const std::string& part, const Names& inputs,
@@ -241,11 +236,8 @@ std::array<SamplePart, 2> SampleSource::read(const Names& inputs, bool classes,
                                     read_whole(test_file_, test_targets_, wanted)};
     const std::vector<std::string> names = names_of_classes(parts[0]);
     if (names.empty() != parts[1].texts.empty())
-      throw Error(
-          ErrorKind::Data,
-          concat("has targets that are ", names.empty() ? "names" : "numbers", ", those of ",
-                 parts[0].path, " are ", names.empty() ? "numbers" : "names"),
-          parts[1].path);
+      throw data_error(parts[1].path, "has targets that are ", names.empty() ? "names" : "numbers",
+                       ", those of ", parts[0].path, " are ", names.empty() ? "numbers" : "names");
     for (SamplePart& part : parts)
       if (!names.empty()) number_classes(part, names);
     return parts;
@@ -262,10 +254,9 @@ std::array<SamplePart, 2> SampleSource::read_named(const Wanted& wanted) const {
   if (find(arrays, inputs[0], inputs[0]) != nullptr || (split_.wanted() && !parts))
     return halves(part_of(arrays, "", inputs, file_));
   if (split_.wanted())
-    throw Error(ErrorKind::Experiment,
-                concat("dataset.split is for files of one part, with the arrays x and y, which ",
-                       file_.filename().string(), " is not"),
-                split_.where());
+    throw experiment_error(
+        split_.where(), "dataset.split is for files of one part, with the arrays x and y, which ",
+        file_.filename().string(), " is not");
   return {part_of(arrays, "train", inputs, file_), part_of(arrays, "test", inputs, file_)};
 }
 
@@ -274,10 +265,9 @@ SamplePart SampleSource::read_whole(const std::filesystem::path& file,
                                     const Wanted& wanted) const {
   const Names& inputs = wanted.inputs;
   if (inputs.size() > 1 && (is_npy(file) || is_csv(file)))
-    throw Error(ErrorKind::Experiment,
-                concat(file.filename().string(), " has one input, x, the model takes ",
-                       join(inputs, ", "), "; expected a .safetensors or .npz file of these names"),
-                at_file_);
+    throw experiment_error(at_file_, file.filename().string(),
+                           " has one input, x, the model takes ", join(inputs, ", "),
+                           "; expected a .safetensors or .npz file of these names");
   if (is_npy(file))
     return {.path = file.string(),
             .x_name = "x",
@@ -311,11 +301,9 @@ SamplePart SampleSource::read_whole(const std::filesystem::path& file,
 /// Splits a part; both halves keep the order of the file.
 std::array<SamplePart, 2> SampleSource::halves(SamplePart whole) const {
   if (!split_.wanted())
-    throw Error(ErrorKind::Experiment,
-                concat(file_.filename().string(),
-                       " has one part; expected dataset.split, as in split: 0.2, or "
-                       "dataset.test_file"),
-                at_file_);
+    throw experiment_error(at_file_, file_.filename().string(),
+                           " has one part; expected dataset.split, as in split: 0.2, or "
+                           "dataset.test_file");
   if (!whole.texts.empty()) number_classes(whole, names_of_classes(whole));
   auto [train, test] =
       split_.draw(whole.x.dim() > 0 ? whole.x.size(0) : 1, file_.filename().string());

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/wording.h"
 #include "core/tensor_files/pattern.h"
 #include "datasets/archives/circle.h"
@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void throw_unlisted(const fs::path& folder, const std::error_code& problem) {
-  throw Error(ErrorKind::Data, "cannot list the folder: " + problem.message(), folder.string());
+  throw data_error(folder, "cannot list the folder: " + problem.message());
 }
 
 std::string lower_ending(std::string_view name) {
@@ -75,9 +75,8 @@ EncodedImages images_by_class(const fs::path& folder, std::span<const std::strin
   for (std::size_t c = 0; c < classes.size(); ++c) {
     const std::vector<fs::path> files = sorted_images(folder / classes[c], images.left_out);
     if (files.empty())
-      throw Error(ErrorKind::Data,
-                  concat("class ", classes[c], " has no images (.jpg, .jpeg or .png)"),
-                  (folder / classes[c]).string());
+      throw data_error(folder / classes[c], "class ", classes[c],
+                       " has no images (.jpg, .jpeg or .png)");
     for (const fs::path& file : files) {
       images.names.push_back((classes[c] / file).generic_string());
       images.labels.push_back(static_cast<std::int64_t>(c));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "datasets/images/encoded_images.h"
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/system/file.h"
 
 namespace pipewright {
@@ -13,10 +13,8 @@ void check_size(const Image& image, const ImageLook& look, const EncodedImages& 
                 std::size_t index) {
   const std::int64_t height = look.shape[1], width = look.shape[2];
   if (look.size > 0 || (image.height == height && image.width == width)) return;
-  throw Error(ErrorKind::Data,
-              concat("image of ", image.width, " × ", image.height, " pixels, must be ", width,
-                     " × ", height, "; dataset.size makes all equal"),
-              (from.root / from.names[index]).string());
+  throw data_error(from.root / from.names[index], "image of ", image.width, " × ", image.height,
+                   " pixels, must be ", width, " × ", height, "; dataset.size makes all equal");
 }
 
 }  // namespace

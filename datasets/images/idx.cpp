@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 
 namespace pipewright {
 namespace {
@@ -28,7 +28,7 @@ std::uint64_t idx_size(std::span<const std::int64_t> dimensions) {
 std::string_view idx_elements(std::string_view content, std::span<const std::int64_t> dimensions,
                               const std::filesystem::path& path) {
   const auto require = [&path](bool holds, const std::string& message) {
-    if (!holds) throw Error(ErrorKind::Data, message, path.string());
+    if (!holds) throw data_error(path, message);
   };
   const std::size_t header = 4 + 4 * dimensions.size();
   require(content.size() >= header, concat("has ", content.size(), " bytes, no idx header"));

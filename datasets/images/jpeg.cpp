@@ -9,7 +9,7 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 
 namespace pipewright {
 namespace {
@@ -117,7 +117,7 @@ void write_rgb(const std::vector<std::uint8_t>& samples, int components, Image& 
 
 Image decode_jpeg(std::string_view bytes, const std::string& where) {
   JpegDecoder decoder;
-  const auto fail = [&](const std::string& what) { throw Error(ErrorKind::Data, what, where); };
+  const auto fail = [&](const std::string& what) { throw data_error(where, what); };
   const auto damaged = [&] {
     fail(concat("damaged JPEG image: ", std::string_view(decoder.message())));
   };

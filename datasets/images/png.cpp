@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 
 namespace pipewright {
 namespace {
@@ -91,8 +91,7 @@ class PngDecoder {
 Image decode_png(std::string_view bytes, const std::string& where) {
   PngDecoder decoder(bytes);
   const auto damaged = [&] {
-    throw Error(ErrorKind::Data, concat("damaged PNG image: ", std::string_view(decoder.message())),
-                where);
+    throw data_error(where, "damaged PNG image: ", std::string_view(decoder.message()));
   };
   if (!decoder.read_header()) damaged();
   check_holds(decoder.height(), decoder.width(), decoder.most_pixels(bytes.size()), where);

@@ -6,7 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/utf8.h"
 #include "core/base/wording.h"
 #include "datasets/texts/text_file.h"
@@ -55,9 +55,7 @@ std::string unspelled(std::string_view token, const std::filesystem::path& path)
   for (const std::string_view character : characters(token)) {
     const auto found = bytes.find(character);
     if (found == bytes.end())
-      throw Error(ErrorKind::Data,
-                  concat("token '", token, "' has '", character, "', which stands for no byte"),
-                  path.string());
+      throw data_error(path, "token '", token, "' has '", character, "', which stands for no byte");
     out += found->second;
   }
   return out;
@@ -76,9 +74,7 @@ ByteBpe::ByteBpe(const std::filesystem::path& folder) : pieces_(kPieces) {
 }
 
 void ByteBpe::read_tokens(const std::filesystem::path& path) {
-  const auto fail = [&path](const std::string& what) {
-    throw Error(ErrorKind::Data, what, path.string());
-  };
+  const auto fail = [&path](const std::string& what) { throw data_error(path, what); };
   const std::string text = read_text(path, kVocabularyOrigin);
   if (text.size() > kLargestVocabulary)
     fail(concat("has ", text.size(), " bytes; at most ", kLargestVocabulary, " are read"));

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/wording.h"
 #include "datasets/texts/roberta_tokens.h"
 #include "datasets/texts/text_file.h"
@@ -35,7 +35,7 @@ class GlueFile {
                                 : tokens.single(first, limit),
                    label(columns[task_.label], i + 1));
     }
-    if (texts.size() == 0) throw Error(ErrorKind::Data, "has no sentences", path_.string());
+    if (texts.size() == 0) throw data_error(path_, "has no sentences");
     return texts;
   }
 

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/wording.h"
 #include "core/fetch/sources.h"
 #include "datasets/texts/punctuation.h"
@@ -52,10 +52,9 @@ Files found(const std::filesystem::path& root, const ParallelNames& names) {
     if (text_is_there(files.source("train"))) return files;
     looked_for.push_back(files.source("train").lexically_relative(root).string());
   }
-  throw Error(ErrorKind::Data,
-              concat("holds none of ", join(looked_for, ", "), ", plain or gzipped (.gz). Each is ",
-                     std::string(kParallelOrigin), fetch_advice("translation")),
-              root.string());
+  throw data_error(root, "holds none of ", join(looked_for, ", "),
+                   ", plain or gzipped (.gz). Each is ", std::string(kParallelOrigin),
+                   fetch_advice("translation"));
 }
 
 std::vector<std::string> sentences(const std::filesystem::path& path, WordEnds word_ends) {
@@ -76,11 +75,9 @@ ParallelText read_pair(const std::filesystem::path& source, const std::filesyste
                        WordEnds word_ends) {
   ParallelText text{sentences(source, word_ends), sentences(target, word_ends)};
   if (text.source.size() != text.target.size())
-    throw Error(
-        ErrorKind::Data,
-        concat("has ", counted(text.target.size(), "line"), ", but ", source.filename().string(),
-               " has ", text.source.size(), ": line n of one must translate line n of the other"),
-        target.string());
+    throw data_error(target, "has ", counted(text.target.size(), "line"), ", but ",
+                     source.filename().string(), " has ", text.source.size(),
+                     ": line n of one must translate line n of the other");
   return text;
 }
 

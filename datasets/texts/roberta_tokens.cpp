@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/parsed.h"
 #include "core/base/wording.h"
 #include "datasets/texts/text_file.h"
@@ -49,8 +49,7 @@ RobertaTokens::RobertaTokens(const std::filesystem::path& folder)
   }
   const auto missing = std::ranges::find(ids_, kNotGiven);
   if (missing != ids_.end())
-    throw Error(ErrorKind::Data, concat("has no line for token ", missing - ids_.begin()),
-                path.string());
+    throw data_error(path, "has no line for token ", missing - ids_.begin());
   size_ = static_cast<std::int64_t>(lines.size()) + kMarks + kMasks;
 }
 

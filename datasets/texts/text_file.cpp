@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/utf8.h"
 #include "core/system/file.h"
 #include "datasets/archives/gzip.h"
@@ -29,9 +29,7 @@ void check_lines(std::string_view text, const std::filesystem::path& path) {
   constexpr std::ptrdiff_t kAlways = 1 << 20, kShortest = 8;
   const auto lines = std::count(text.begin(), text.end(), '\n');
   if (lines > kAlways && std::ssize(text) < kShortest * lines)
-    throw Error(ErrorKind::Data,
-                concat("has ", lines, " lines in ", text.size(), " bytes, which is no text"),
-                path.string());
+    throw data_error(path, "has ", lines, " lines in ", text.size(), " bytes, which is no text");
 }
 
 /// The most bytes that a gzipped text may unpack to. Real texts shrink to about a third, not to a
@@ -51,14 +49,12 @@ bool text_is_there(const std::filesystem::path& path) {
 
 std::string read_text(const std::filesystem::path& path, const std::string& origin) {
   if (!text_is_there(path))
-    throw Error(
-        ErrorKind::Data,
-        concat("no such file, nor ", path.filename().string(), ".gz beside it. It is ", origin),
-        path.string());
+    throw data_error(path, "no such file, nor ", path.filename().string(), ".gz beside it. It is ",
+                     origin);
   const bool packed = !on_disk(path);
   const std::filesystem::path read = packed ? gzipped(path) : path;
   std::string text = packed ? read_gzip(read, limit_of(read)) : read_file(read, kLimit);
-  if (text.empty()) throw Error(ErrorKind::Data, "is empty", read.string());
+  if (text.empty()) throw data_error(read, "is empty");
   const std::size_t valid = valid_utf8(text);
   if (valid < text.size())
     throw_bad_line(read,
@@ -92,7 +88,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
 }
 
 void throw_bad_line(const std::filesystem::path& path, std::size_t line, const std::string& what) {
-  throw Error(ErrorKind::Data, concat("line ", line, " ", what), path.string());
+  throw data_error(path, "line ", line, " ", what);
 }
 
 }  // namespace pipewright

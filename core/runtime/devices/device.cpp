@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/wording.h"
 #include "core/nn/numerics.h"
 #include "core/runtime/build_info.h"
@@ -62,11 +62,9 @@ std::vector<at::Device> resolve_devices(const std::vector<std::string>& names,
     const int count = cuda_device_count();
     const int wanted = name == "cuda" ? -1 : std::stoi(name.substr(5));
     if (count == 0 || wanted >= count)
-      throw Error(ErrorKind::Experiment,
-                  concat("pipeline.device is '", name, "'; this machine has ",
-                         counted(count, "CUDA device"),
-                         " that LibTorch can use; `pipewright doctor` says why"),
-                  where);
+      throw experiment_error(where, "pipeline.device is '", name, "'; this machine has ",
+                             counted(count, "CUDA device"),
+                             " that LibTorch can use; `pipewright doctor` says why");
     devices.emplace_back(at::kCUDA, static_cast<at::DeviceIndex>(
                                         wanted < 0 ? static_cast<int>(worker) % count : wanted));
   }

@@ -21,19 +21,9 @@ class OfTheFirst final : public Composite {
  public:
   explicit OfTheFirst(LayerPtr layer) { add(std::move(layer), ""); }
 
-  void set_name(std::string name) override {
-    parts_[0].layer->set_name(name);
-    Layer::set_name(std::move(name));
-  }
-
-  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
-                     std::span<at::Tensor> buffers, const Pass& pass) const override {
-    return parts_[0].forward(input, parameters, buffers, pass);
-  }
-
   Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
                       std::span<at::Tensor> buffers, const Pass& pass) const override {
-    return {forward(inputs[0], parameters, buffers, pass)};
+    return {parts_[0].forward(inputs[0], parameters, buffers, pass)};
   }
 };
 

@@ -18,12 +18,82 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/error.h"
+#include "core/nn/composite.h"
+#include "core/nn/incremental.h"
 #include "core/nn/layers.h"
 #include "core/nn/model.h"
-#include "models/parts/gnmt_layers.h"
+#include "core/tensors/torch.h"
 
 namespace pipewright {
 namespace {
+
+/// Maps {source [n, S], target [n, T]} to {embedded source [n, S, width], lengths [n], target}. A
+/// length is the number of tokens that are not padding (0); padding comes last. The padding's
+/// embedding starts at 0 and has no gradient.
+class SourceEmbedding final : public Composite {
+ public:
+  SourceEmbedding(std::int64_t vocabulary, std::int64_t width) {
+    add(embedding(vocabulary, width, {.zero_row = kPaddingToken}), "");
+  }
+  Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
+                      std::span<at::Tensor> buffers, const Pass& pass) const override {
+    PIPEWRIGHT_CHECK(inputs.size() == 2, "layer '", name(), "' takes source and target");
+    return {parts_[0].forward(inputs[0], parameters, buffers, pass),
+            inputs[0].ne(kPaddingToken).sum(1), inputs[1]};
+  }
+};
+
+/// Maps {memory [n, S, ·], lengths [n], target [n, T]} to {embedded target [n, T, width], memory,
+/// lengths}.
+class TargetEmbedding final : public Composite {
+ public:
+  TargetEmbedding(std::int64_t vocabulary, std::int64_t width) {
+    add(embedding(vocabulary, width, {.zero_row = kPaddingToken}), "");
+  }
+  Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
+                      std::span<at::Tensor> buffers, const Pass& pass) const override {
+    PIPEWRIGHT_CHECK(inputs.size() == 3, "layer '", name(), "' takes memory, lengths and target");
+    return {parts_[0].forward(inputs[2], parameters, buffers, pass), inputs[0], inputs[1]};
+  }
+};
+
+struct ContextLstmOptions {
+  double dropout = 0;          ///< dropout probability of x
+  bool residual = false;       ///< adds x, before dropout, to the output
+  bool drops_context = false;  ///< the output has no context: no later layer reads it
+};
+
+/// Maps {x [n, T, width], context [n, T, width]} to {LSTM(dropout(x), context), context}.
+class ContextLstm final : public Composite, public Incremental {
+ public:
+  ContextLstm(std::int64_t width, ContextLstmOptions options) : options_(options) {
+    add(dropout(options.dropout), "", ".dropout");
+    add(lstm(2 * width, width), "");
+  }
+
+  Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
+                      std::span<at::Tensor> buffers, const Pass& pass) const override {
+    const at::Tensor dropped = parts_[0].forward(inputs[0], parameters, buffers, pass);
+    return outputs(inputs,
+                   parts_[1].forward(at::cat({dropped, inputs[1]}, 2), parameters, buffers, pass));
+  }
+
+  Tensors go_on(const Tensors& inputs, std::span<const at::Tensor> parameters,
+                Carried& carried) const override {
+    const auto& recurrent = dynamic_cast<const Incremental&>(*parts_[1].layer);
+    return outputs(inputs,
+                   recurrent.go_on({at::cat({inputs[0], inputs[1]}, 2)}, parameters, carried)[0]);
+  }
+
+ private:
+  Tensors outputs(const Tensors& inputs, const at::Tensor& y) const {
+    const at::Tensor sum = options_.residual ? y + inputs[0] : y;
+    return options_.drops_context ? Tensors{sum} : Tensors{sum, inputs[1]};
+  }
+
+  ContextLstmOptions options_;
+};
 
 class Gnmt : public Model {
  public:
@@ -48,15 +118,16 @@ class Gnmt : public Model {
       layer->set_name(std::move(name));
       all.push_back(std::move(layer));
     };
-    add(source_embedding(vocabulary_, width_), "encoder.embedding");
+    add(std::make_shared<SourceEmbedding>(vocabulary_, width_), "encoder.embedding");
     add(bidirectional_lstm(width_, width_), "encoder.lstm1");
     for (std::int64_t i = 2; i <= depth_; ++i) add(encoder_lstm(i), concat("encoder.lstm", i));
-    add(target_embedding(vocabulary_, width_), "decoder.embedding");
+    add(std::make_shared<TargetEmbedding>(vocabulary_, width_), "decoder.embedding");
     add(lstm(width_, width_), "decoder.lstm1");
     add(additive_attention(width_), "decoder.attention");
     for (std::int64_t i = 2; i <= depth_; ++i)
-      add(context_lstm(width_,
-                       {.dropout = dropout_, .residual = i > 2, .drops_context = i == depth_}),
+      add(std::make_shared<ContextLstm>(width_, ContextLstmOptions{.dropout = dropout_,
+                                                                   .residual = i > 2,
+                                                                   .drops_context = i == depth_}),
           concat("decoder.lstm", i));
     add(linear(width_, vocabulary_), "classifier");
     return all;

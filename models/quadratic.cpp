@@ -11,20 +11,114 @@
 /// A backward that has other weights w_b than its forward's w_f gives (H + Δ)·w_f − Δ·w_b, the
 /// model of PipeMare (Yang et al., 2021). `relative_discrepancy` is Δ in units of the layer's own
 /// block of H, A_kᵀA_k, as `stability --discrepancy` means it; `discrepancy` is Δ as a number.
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "core/base/text.h"
+#include "core/base/error.h"
+#include "core/nn/composite.h"
 #include "core/nn/model.h"
+#include "core/tensors/torch.h"
 #include "models/parts/quadratic_form.h"
-#include "models/parts/quadratic_layer.h"
-#include "models/parts/quadratic_options.h"
 
 namespace pipewright {
 namespace {
 
 constexpr std::int64_t kMostParameters = 1024;  // A has as many rows, and as many columns
 constexpr Range kCount{1, static_cast<double>(kMostParameters)};
+
+struct QuadraticLayerOptions {
+  std::int64_t rows = 1;            ///< n: values of the activation
+  std::int64_t width = 1;           ///< d: parameters of this layer
+  std::vector<double> columns;      ///< A_k [n, d], row by row
+  double discrepancy = 0;           ///< Δ as a number; one of the two is 0
+  double relative_discrepancy = 0;  ///< Δ in units of the layer's own curvature A_kᵀA_k
+  bool last = false;
+  Initializer start;
+};
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// Gives c unchanged. The forward keeps a copy of the weight; the leaf itself shows the backward
+/// the weight that is installed then (core/stage/weight_store.h). Their difference is multiplied by
+/// `discrepancy`, or by the matrix `curvature` if that has values.
+struct Discrepancy : torch::autograd::Function<Discrepancy> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& c, const at::Tensor& weight,
+                            double discrepancy, const at::Tensor& curvature) {
+    variable_list kept{weight.detach().clone(), weight};
+    if (curvature.numel() > 0) kept.push_back(curvature);
+    context->save_for_backward(std::move(kept));
+    context->saved_data["discrepancy"] = discrepancy;
+    return c.clone();
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const at::Tensor& gradient = gradients[0];
+    if (!gradient.defined()) return {{}, {}, {}, {}};
+    const variable_list saved = context->get_saved_variables();
+    const double discrepancy = context->saved_data["discrepancy"].toDouble();
+    variable_list of(4);
+    if (context->needs_input_grad(0)) of[0] = gradient;
+    if (!context->needs_input_grad(1)) return of;
+    const at::Tensor apart = saved[0] - saved[1].detach();
+    of[1] = saved.size() > 2 ? at::mv(saved[2], apart) * gradient.sum()
+                             : apart * (gradient.sum() * discrepancy);
+    return of;
+  }
+};
+
+/// s ← s + A_k·weight for s [batch, n] and weight [d]; the last layer then gives ½|s|², [batch, 1].
+///
+/// With Δ ≠ 0 a second tensor c [batch, 1], which is 0, goes through all layers and is added to the
+/// last one's output. Its gradient has the sum g, the part that the samples have in the loss. The
+/// backward adds g·Δ·(w_f − w_b) to the gradient of the weight: w_f is the weight that the forward
+/// read, w_b the one that is there in the backward. A relative Δ adds g·Δ·A_kᵀA_k·(w_f − w_b).
+class QuadraticLayer final : public BoundaryLayer {
+ public:
+  explicit QuadraticLayer(QuadraticLayerOptions options) : options_(std::move(options)) {
+    const std::int64_t values = options_.rows * options_.width;
+    PIPEWRIGHT_CHECK(std::ssize(options_.columns) == values, options_.columns.size(), " values");
+  }
+
+  std::vector<ParameterSpec> parameters() const override {
+    return {{"weight", {options_.width}, options_.start}};
+  }
+
+  Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
+                      std::span<at::Tensor>, const Pass&) const override {
+    const at::Tensor& weight = parameters[0];
+    const at::Tensor s = inputs[0] + at::linear(weight.unsqueeze(0), columns_like(weight));
+    const at::Tensor output = options_.last ? s.square().sum(1, /*keepdim=*/true).mul(0.5) : s;
+    if (options_.discrepancy == 0 && options_.relative_discrepancy == 0) return {output};
+    const at::Tensor given =
+        inputs.size() > 1 ? inputs[1] : at::zeros({inputs[0].size(0), 1}, inputs[0].options());
+    const at::Tensor c =
+        Discrepancy::apply(given, weight, options_.discrepancy, discrepancy_like(weight));
+    if (options_.last) return {output + c};
+    return {output, c};
+  }
+
+ private:
+  /// Δ·A_kᵀA_k for a relative Δ, in the weight's format and on its device; else without values.
+  at::Tensor discrepancy_like(const at::Tensor& weight) const {
+    if (options_.relative_discrepancy == 0) return at::empty({0}, weight.options());
+    const at::Tensor columns = columns_like(weight);
+    return at::mm(columns.t(), columns) * options_.relative_discrepancy;
+  }
+
+  /// A_k in the weight's format and on its device.
+  at::Tensor columns_like(const at::Tensor& weight) const {
+    at::Tensor columns = at::empty({options_.rows, options_.width}, at::kDouble);
+    std::ranges::copy(options_.columns, columns.mutable_data_ptr<double>());
+    return columns.to(at::TensorOptions(weight.scalar_type()).device(weight.device()));
+  }
+
+  QuadraticLayerOptions options_;
+};
 
 class Quadratic final : public Model {
  public:
@@ -47,13 +141,14 @@ class Quadratic final : public Model {
     const auto kind = start_ == "ones" ? Initializer::Kind::Constant : Initializer::Kind::Normal;
     std::vector<LayerPtr> all;
     for (std::int64_t k = 0; k < layers_; ++k) {
-      all.push_back(quadratic_layer({.rows = layers_ * width_,
-                                     .width = width_,
-                                     .columns = columns(k),
-                                     .discrepancy = discrepancy_,
-                                     .relative_discrepancy = relative_discrepancy_,
-                                     .last = k + 1 == layers_,
-                                     .start = {kind, 1}}));
+      all.push_back(std::make_shared<QuadraticLayer>(
+          QuadraticLayerOptions{.rows = layers_ * width_,
+                                .width = width_,
+                                .columns = columns(k),
+                                .discrepancy = discrepancy_,
+                                .relative_discrepancy = relative_discrepancy_,
+                                .last = k + 1 == layers_,
+                                .start = {kind, 1}}));
       all.back()->set_name(std::to_string(k));
     }
     return all;

@@ -7,6 +7,32 @@
 #include "core/base/error.h"
 
 namespace pipewright {
+namespace {
+
+class FunctionLayer final : public Layer {
+ public:
+  explicit FunctionLayer(std::function<at::Tensor(const at::Tensor&)> function)
+      : function_(std::move(function)) {}
+
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
+                     const Pass&) const override {
+    return function_(input);
+  }
+
+ private:
+  std::function<at::Tensor(const at::Tensor&)> function_;
+};
+
+}  // namespace
+
+at::Tensor BoundaryLayer::forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
+                                  std::span<at::Tensor> buffers, const Pass& pass) const {
+  return forward_all({input}, parameters, buffers, pass)[0];
+}
+
+LayerPtr layer_of(std::function<at::Tensor(const at::Tensor&)> function) {
+  return std::make_shared<FunctionLayer>(std::move(function));
+}
 
 std::vector<ParameterSpec> Composite::parameters() const {
   std::vector<ParameterSpec> specs;
@@ -40,11 +66,21 @@ Tensors Composite::Part::forward_all(const Tensors& x, std::span<const at::Tenso
                             all_buffers.subspan(first_buffer, buffers), pass);
 }
 
+void Composite::set_name(std::string name) {
+  for (const Part& part : parts_) part.layer->set_name(name + part.suffix);
+  Layer::set_name(std::move(name));
+}
+
 void Composite::add(LayerPtr layer, std::string prefix) {
+  std::string suffix = prefix.empty() ? "" : "." + prefix.substr(0, prefix.size() - 1);
+  add(std::move(layer), std::move(prefix), std::move(suffix));
+}
+
+void Composite::add(LayerPtr layer, std::string prefix, std::string suffix) {
   PIPEWRIGHT_CHECK(layer, "part ", parts_.size(), " of a composite layer is missing");
   const std::size_t parameters = layer->parameters().size(), buffers = layer->buffers().size();
-  parts_.push_back(
-      {std::move(layer), std::move(prefix), parameters_, parameters, buffers_, buffers});
+  parts_.push_back({std::move(layer), std::move(prefix), std::move(suffix), parameters_, parameters,
+                    buffers_, buffers});
   parameters_ += parameters;
   buffers_ += buffers;
 }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/nn/layers/gpu_forms.h"
@@ -25,10 +25,8 @@ void check_shape(const GraphOutput& output, const at::Tensor& made, const GraphF
   if (std::ranges::equal(made.sizes(), output.shape, same)) return;
   std::vector<std::int64_t> wanted;
   for (const GraphSize& size : output.shape) wanted.push_back(frame.of(size));
-  throw Error(ErrorKind::Data,
-              concat("'", output.name, "' has the shape ", shape_text(made.sizes().vec()),
-                     "; the file says ", shape_text(wanted), " for a batch of ", frame.batch),
-              where);
+  throw data_error(where, "'", output.name, "' has the shape ", shape_text(made.sizes().vec()),
+                   "; the file says ", shape_text(wanted), " for a batch of ", frame.batch);
 }
 
 /// Floating-point numbers of one width may stand for those of another, in mixed precision.
@@ -36,10 +34,8 @@ void check_type(const GraphOutput& output, const at::Tensor& made, const std::st
   const bool same = at::isFloatingType(output.type) ? made.is_floating_point()
                                                     : made.scalar_type() == output.type;
   if (same && made.layout() == at::kStrided) return;
-  throw Error(ErrorKind::Data,
-              concat("'", output.name, "' is of the type ", at::toString(made.scalar_type()),
-                     "; the file says ", at::toString(output.type)),
-              where);
+  throw data_error(where, "'", output.name, "' is of the type ", at::toString(made.scalar_type()),
+                   "; the file says ", at::toString(output.type));
 }
 
 using Made = c10::SmallVector<at::Tensor, 3>;
@@ -108,8 +104,7 @@ c10::IValue GraphCall::value(const MatchedArgument& from, const GraphFrame& fram
 c10::IValue GraphCall::value(const std::string& name, const GraphFrame& frame,
                              const Pass& pass) const {
   const MatchedArgument* found = argument(name);
-  if (found == nullptr)
-    throw Error(ErrorKind::Data, concat("has no argument '", name, "'"), node->where);
+  if (found == nullptr) throw data_error(node->where, "has no argument '", name, "'");
   return value(*found, frame, pass);
 }
 
@@ -159,10 +154,8 @@ void GraphCall::store(c10::Stack& returned, GraphFrame& frame) const {
 
 void GraphCall::store(std::span<at::Tensor> made, GraphFrame& frame) const {
   if (made.size() != outputs.size())
-    throw Error(
-        ErrorKind::Data,
-        concat("returns ", counted(made.size(), "tensor"), "; the file says ", outputs.size()),
-        node->where);
+    throw data_error(node->where, "returns ", counted(made.size(), "tensor"), "; the file says ",
+                     outputs.size());
   for (std::size_t i = 0; i < made.size(); ++i) {
     // torch.export is wrong about the states of an LSTM, which matters to nobody who reads none.
     const bool unread_state =

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/text.h"
 #include "models/graph/graph_memory.h"
 
@@ -125,7 +125,7 @@ std::vector<GraphRun> graph_runs(const GraphFile& file, int depth,
   const GraphMemory memory(file);
   const ConstantNodes constants(file, memory);
   if (constants.makes(file.output))
-    throw Error(ErrorKind::Data, "the output depends on no data", file.nodes.back().where);
+    throw data_error(file.nodes.back().where, "the output depends on no data");
   const std::vector<std::string> names = layer_names(file, depth);
   for (std::size_t place = 1; place < open.size(); ++place)
     open[place] = names[place] != names[place - 1] && !names[place - 1].empty();

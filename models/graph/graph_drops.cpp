@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/nn/layers.h"
 #include "core/tensors/torch.h"
 #include "models/graph/graph_operators.h"
@@ -14,17 +14,13 @@
 namespace pipewright {
 namespace {
 
-[[noreturn]] void refuse(const GraphCall& call, const std::string& message) {
-  throw Error(ErrorKind::Data, message, call.node->where);
-}
-
 double probability(const GraphCall& call, const char* name) {
   const MatchedArgument& given = *call.argument(name);
   const bool number =
       given.source == MatchedArgument::Source::Constant && given.constant.isDouble();
   const double p = number ? given.constant.toDouble() : -1;
   if (!(p >= 0 && p <= 1))
-    refuse(call, concat("the probability of dropping is ", p, "; expected 0 to 1"));
+    throw data_error(call.node->where, "the probability of dropping is ", p, "; expected 0 to 1");
   return p;
 }
 
@@ -41,8 +37,8 @@ void check_shape(const GraphCall& call, const GraphOutput& output) {
   const auto found = batch_dimensions(output.shape);
   if (found.size() > 1 ||
       (found.size() == 1 && (output.shape[found[0]][0] < 0 || output.shape[found[0]][1] != 0)))
-    refuse(call, concat("drops elements of '", output.name,
-                        "', of which no dimension is a multiple of the batch alone"));
+    throw data_error(call.node->where, "drops elements of '", output.name,
+                     "', of which no dimension is a multiple of the batch alone");
 }
 
 /// Drops elements of x, whose shape is `shape`. Where a mini-batch is cut, sample s of it gets the
@@ -121,7 +117,8 @@ std::vector<LayerPtr> between_layers(GraphCall& call) {
   const double p = probability(call, "dropout");
   if (p == 0) return {};
   if (call.outputs.size() != call.handle->schema().returns().size())
-    refuse(call, concat("has other than ", call.handle->schema().returns().size(), " outputs"));
+    throw data_error(call.node->where, "has other than ", call.handle->schema().returns().size(),
+                     " outputs");
   std::vector<LayerPtr> all;
   for (std::int64_t layer = 1; layer < recurrent_layers(call); ++layer) all.push_back(dropout(p));
   if (!all.empty()) check_shape(call, call.node->outputs[0]);
@@ -137,13 +134,14 @@ std::vector<LayerPtr> drops_of(GraphCall& call) {
   if (is_dropout(name) || attends) {
     const double p = probability(call, attends ? "dropout_p" : "p");
     if (attends && p == 0) return {};
-    if (call.outputs.size() != 1) refuse(call, "has other than one output");
+    if (call.outputs.size() != 1) throw data_error(call.node->where, "has other than one output");
     const GraphOutput& output = call.node->outputs[0];
     check_shape(call, output);
     if (attends && (output.shape.size() < 3 || output.shape.back()[0] != 0))
-      refuse(call, "has no dimension of samples before those of positions and features");
+      throw data_error(call.node->where,
+                       "has no dimension of samples before those of positions and features");
     if (name == "aten::feature_dropout" && output.shape.size() < 2)
-      refuse(call, "has no dimension of channels");
+      throw data_error(call.node->where, "has no dimension of channels");
     if (attends) *call.argument("dropout_p") = {.constant = 0.0};
     return {dropout(p)};
   }

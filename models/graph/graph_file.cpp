@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/text.h"
 #include "core/config/json.h"
 #include "core/tensor_files/safetensors.h"
@@ -32,9 +32,7 @@ constexpr std::array<std::pair<std::string_view, at::ScalarType>, 7> kGraphTypes
 struct GraphReader {
   std::string where;
 
-  [[noreturn]] void fail(const std::string& message) const {
-    throw Error(ErrorKind::Data, message, where);
-  }
+  [[noreturn]] void fail(const std::string& message) const { throw data_error(where, message); }
 
   const Value& field(const Value& of, const std::string& name, Kind kind) const {
     const Value* found = of.find(name);
@@ -263,9 +261,7 @@ GraphFile read_graph(const std::filesystem::path& folder) {
                   [&](const std::string& name) {
                     if (!tensors) tensors = read_safetensors(path);
                     if (const at::Tensor* found = tensors->find(name)) return *found;
-                    throw Error(ErrorKind::Data,
-                                concat("has no constant '", name, "', which graph.json names"),
-                                path.string());
+                    throw data_error(path, "has no constant '", name, "', which graph.json names");
                   });
 }
 

@@ -6,8 +6,9 @@
 #include <map>
 #include <set>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/mutex.h"
+#include "core/nn/composite.h"
 #include "core/nn/deferred_statistics.h"
 #include "core/nn/meta/meta_kernels.h"
 #include "core/nn/meta/on_meta.h"
@@ -25,7 +26,7 @@ bool is_norm(const GraphNode& node) {
   return node.name == kBatchNormOperator || node.name == "aten::layer_norm";
 }
 
-class GraphLayer final : public Layer {
+class GraphLayer final : public BoundaryLayer {
  public:
   GraphLayer(std::shared_ptr<const GraphFile> file, const GraphRun& run)
       : file_(std::move(file)), entering_(run.enters.size()) {
@@ -48,11 +49,6 @@ class GraphLayer final : public Layer {
 
   std::vector<ParameterSpec> parameters() const override { return parameters_; }
   std::vector<BufferSpec> buffers() const override { return buffers_; }
-
-  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
-                     std::span<at::Tensor> buffers, const Pass& pass) const override {
-    return forward_all({input}, parameters, buffers, pass)[0];
-  }
 
   Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
                       std::span<at::Tensor> buffers, const Pass& pass) const override {
@@ -146,14 +142,11 @@ class GraphLayer final : public Layer {
   }
 
   static void check_norm(const GraphCall& norm) {
-    if (norm.outputs.size() != 1)
-      throw Error(ErrorKind::Data, "a batch norm has one output", norm.node->where);
+    if (norm.outputs.size() != 1) throw data_error(norm.node->where, "a batch norm has one output");
     for (const char* each : {"weight", "bias", "running_mean", "running_var"})
       if (norm.argument(each)->source != MatchedArgument::Source::Frame)
-        throw Error(ErrorKind::Data,
-                    concat("the batch norm has no ", each,
-                           "; expected affine and track_running_stats to be True"),
-                    norm.node->where);
+        throw data_error(norm.node->where, "the batch norm has no ", each,
+                         "; expected affine and track_running_stats to be True");
   }
 
   GraphFrame filled(const Tensors& inputs, std::span<const at::Tensor> parameters,
@@ -223,11 +216,11 @@ class GraphLayer final : public Layer {
     } catch (const c10::OutOfMemoryError&) {
       throw;
     } catch (const c10::NotImplementedError&) {
-      throw Error(ErrorKind::Data, "does not say the sizes of its results without computing them",
-                  each.node->where);
+      throw data_error(each.node->where,
+                       "does not say the sizes of its results without computing them");
     } catch (const c10::Error& error) {
       const std::string what = error.what_without_backtrace();
-      throw Error(ErrorKind::Data, what.substr(0, what.find('\n')), each.node->where);
+      throw data_error(each.node->where, what.substr(0, what.find('\n')));
     }
   }
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <sstream>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/tensors/torch.h"
 
 namespace pipewright {
@@ -59,9 +59,8 @@ class Matching {
   [[noreturn]] void misfit(const c10::FunctionSchema& schema, const std::string& what) const {
     std::ostringstream ours;
     ours << schema;
-    throw Error(ErrorKind::Data,
-                concat(what, "; this LibTorch has ", ours.str(), ", the file ", node_.schema),
-                node_.where);
+    throw data_error(node_.where, what, "; this LibTorch has ", ours.str(), ", the file ",
+                     node_.schema);
   }
 
   Found matched(const c10::Argument& argument, const Value& value) const {

@@ -7,7 +7,7 @@
 #include <array>
 #include <set>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/wording.h"
 #include "core/nn/meta/on_meta.h"
 #include "core/nn/meta/operation_count.h"
@@ -72,10 +72,8 @@ void check_parts(const GraphCall& call, const c10::Stack& given, const GraphFram
   const bool bounded = std::ranges::all_of(
       given, [&](const c10::IValue& each) { return !each.isInt() || each.toInt() <= most; });
   if (elements == 0 || !bounded || declared < static_cast<double>(elements))
-    throw Error(ErrorKind::Data,
-                concat("cuts a tensor of ", counted(elements, "element"), " into ",
-                       counted(call.outputs.size(), "part"), ", which do not hold them"),
-                call.node->where);
+    throw data_error(call.node->where, "cuts a tensor of ", counted(elements, "element"), " into ",
+                     counted(call.outputs.size(), "part"), ", which do not hold them");
 }
 
 /// Notes the largest tensor that operators make on the meta device, also inside other operators.
@@ -119,10 +117,8 @@ class LargestTensor {
 void check_memory(std::size_t elements, const GraphCall& call) {
   constexpr std::size_t kMostElements = std::size_t{1} << 31;
   if (elements > kMostElements)
-    throw Error(ErrorKind::Data,
-                concat("makes a tensor of ", elements, " elements; at most ", kMostElements,
-                       " are allowed"),
-                call.node->where);
+    throw data_error(call.node->where, "makes a tensor of ", elements, " elements; at most ",
+                     kMostElements, " are allowed");
 }
 
 /// The tensors among the arguments, by whether the schema says that results may be their memory.
@@ -147,10 +143,8 @@ void check_memory_of(const at::Tensor& made, const GraphOutput& output, const Gr
                      const GivenMemory& given) {
   const auto lies_in = [&](const at::Tensor& other) { return made.is_alias_of(other); };
   if (std::ranges::any_of(given.silent, lies_in) && std::ranges::none_of(given.shared, lies_in))
-    throw Error(
-        ErrorKind::Data,
-        concat("'", output.name, "' lies in memory of an argument, which its schema does not say"),
-        call.node->where);
+    throw data_error(call.node->where, "'", output.name,
+                     "' lies in memory of an argument, which its schema does not say");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/graph/graph_recurrent.h"
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/tensors/torch.h"
@@ -31,10 +31,8 @@ c10::IValue states_of(const c10::IValue& all, std::int64_t layer, std::int64_t d
 void check_one(const GraphCall& call, const char* what, std::size_t i, const at::Tensor& tensor,
                const std::vector<std::int64_t>& expected) {
   if (tensor.sizes() != at::IntArrayRef(expected))
-    throw Error(ErrorKind::Data,
-                concat(what, " ", i, " has the shape ", shape_text(tensor.sizes().vec()),
-                       "; expected ", shape_text(expected)),
-                call.node->where);
+    throw data_error(call.node->where, what, " ", i, " has the shape ",
+                     shape_text(tensor.sizes().vec()), "; expected ", shape_text(expected));
 }
 
 /// Shapes of the parameters of one layer and direction that reads `inputs` values a step.
@@ -51,7 +49,7 @@ std::vector<std::vector<std::int64_t>> parameter_shapes(std::int64_t gates, std:
 
 void check_recurrent(const GraphCall& call, const GraphFrame& frame) {
   const auto fail = [&](const std::string& message) {
-    throw Error(ErrorKind::Data, message, call.node->where);
+    throw data_error(call.node->where, message);
   };
   if (call.argument("batch_sizes") != nullptr)
     fail("reads packed sequences; expected sequences of one length");
@@ -96,11 +94,9 @@ std::int64_t recurrent_layers(const GraphCall& call) {
                      layers->constant.isInt();
   const std::int64_t count = known ? layers->constant.toInt() : 0;
   if (count < 1 || count > std::ssize(params->items) || std::ssize(params->items) % count != 0)
-    throw Error(ErrorKind::Data,
-                concat("drops between ", counted(count, "layer"), " that share ",
-                       params == nullptr ? 0 : params->items.size(),
-                       " parameters; expected as many for each layer"),
-                call.node->where);
+    throw data_error(call.node->where, "drops between ", counted(count, "layer"), " that share ",
+                     params == nullptr ? 0 : params->items.size(),
+                     " parameters; expected as many for each layer");
   return count;
 }
 

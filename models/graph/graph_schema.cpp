@@ -3,7 +3,7 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/tensors/torch.h"
 #include "models/graph/graph_operators.h"
 
@@ -15,10 +15,8 @@ void check_written(const GraphNode& node, const std::set<std::string>& writes) {
   for (const auto& [name, argument] : node.arguments)
     if (const GraphReference to = reference_of(argument);
         writes.contains(name) && to.kind != "value")
-      throw Error(ErrorKind::Data,
-                  concat("writes into the ", to.kind.empty() ? "number" : to.kind, " '", to.name,
-                         "'; expected a value that a node makes"),
-                  node.where);
+      throw data_error(node.where, "writes into the ", to.kind.empty() ? "number" : to.kind, " '",
+                       to.name, "'; expected a value that a node makes");
 }
 
 }  // namespace
@@ -26,15 +24,11 @@ void check_written(const GraphNode& node, const std::set<std::string>& writes) {
 OperatorUse operator_use(const GraphNode& node) {
   const auto found = c10::Dispatcher::singleton().findSchema({node.name, node.overload});
   if (!found)
-    throw Error(ErrorKind::Data,
-                concat("this LibTorch has no operator '", node.name, "' with the overload '",
-                       node.overload, "'; the file has ", node.schema),
-                node.where);
+    throw data_error(node.where, "this LibTorch has no operator '", node.name,
+                     "' with the overload '", node.overload, "'; the file has ", node.schema);
   if (const std::string reason = reason_against(*found); !reason.empty())
-    throw Error(ErrorKind::Data,
-                concat("a graph may not call '", node.name, "', which ", reason,
-                       " (docs/formats/graph.md)"),
-                node.where);
+    throw data_error(node.where, "a graph may not call '", node.name, "', which ", reason,
+                     " (docs/formats/graph.md)");
   OperatorUse use;
   const bool silent = shares_silently(*found);
   for (const c10::Argument& argument : found->schema().arguments()) {

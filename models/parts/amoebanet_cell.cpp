@@ -60,14 +60,9 @@ class FactorizedReduction final : public Composite {
     for (const char* half : {"conv1.", "conv2."})
       add(convolution(in, out / 2,
                       {.kernel = 1, .stride = 2, .bias = false, .kaiming_fan_out = false}),
-          half);
-    add(batch_norm(out), "bn.");
+          half, "");
+    add(batch_norm(out), "bn.", "");
     check_names();
-  }
-
-  void set_name(std::string name) override {
-    for (const Part& part : parts_) part.layer->set_name(name);
-    Layer::set_name(std::move(name));
   }
 
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
@@ -136,24 +131,13 @@ class AmoebaCell final : public Composite {
     const std::int64_t channels = options.channels;
     PIPEWRIGHT_CHECK(channels > 0 && channels % 4 == 0, "a cell with states of ", channels,
                      " channels");
-    add_named(relu_convolution_norm(options.last, channels, {.kernel = 1}), "reduce1");
-    add_named(second_state(options), "reduce2");
+    add(relu_convolution_norm(options.last, channels, {.kernel = 1}), "reduce1.");
+    add(second_state(options), "reduce2.");
     for (std::size_t i = 0; i < operations_.size(); ++i) {
       const bool halves = options.reduces && operations_[i].state < 2;
-      add_named(make(operations_[i].kind, channels, halves ? 2 : 1), concat("operations.", i));
+      add(make(operations_[i].kind, channels, halves ? 2 : 1), concat("operations.", i, "."));
     }
     check_names();
-  }
-
-  void set_name(std::string name) override {
-    for (std::size_t i = 0; i < parts_.size(); ++i)
-      parts_[i].layer->set_name(name + "." + names_[i]);
-    Layer::set_name(std::move(name));
-  }
-
-  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
-                     std::span<at::Tensor> buffers, const Pass& pass) const override {
-    return forward_all({input}, parameters, buffers, pass)[0];
   }
 
   Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
@@ -177,14 +161,8 @@ class AmoebaCell final : public Composite {
     return relu_convolution_norm(options.before_last, options.channels, {.kernel = 1});
   }
 
-  void add_named(LayerPtr layer, const std::string& name) {
-    add(std::move(layer), name + ".");
-    names_.push_back(name);
-  }
-
   std::span<const Operation> operations_;
   std::span<const std::size_t> output_;
-  std::vector<std::string> names_;  ///< names of the parts
 };
 
 }  // namespace

@@ -23,8 +23,9 @@ struct Step {
   std::string wants;  ///< "wants an image", if the shape does not fit
 };
 
-Step refused(std::string wants) {
-  return {.make = {}, .after = {}, .wants = std::move(wants)};
+template <class... Parts>
+Step refused(const Parts&... wants) {
+  return {.make = {}, .after = {}, .wants = concat(wants...)};
 }
 
 using ReadLayer = std::function<Step(Options& options, const SampleShape& before)>;
@@ -50,8 +51,8 @@ Step slid(const SampleShape& before, std::int64_t channels, std::int64_t kernel,
   const std::int64_t height = size_after(before.sizes[1], kernel, stride, padding),
                      width = size_after(before.sizes[2], kernel, stride, padding);
   if (height < 1 || width < 1)
-    return refused(concat("wants an image of at least ",
-                          std::max<std::int64_t>(1, kernel - 2 * padding), " pixels a side"));
+    return refused("wants an image of at least ", std::max<std::int64_t>(1, kernel - 2 * padding),
+                   " pixels a side");
   return {std::move(make), {{channels, height, width}}, {}};
 }
 
@@ -69,7 +70,7 @@ Step read_conv(Options& options, const SampleShape& before) {
   const std::int64_t in = before.sizes[0];
   if (out < 1) return refused("wants the option `out`, the channels of its output");
   if (in % groups != 0 || out % groups != 0)
-    return refused(concat("wants groups that divide its ", in, " and ", out, " channels"));
+    return refused("wants groups that divide its ", in, " and ", out, " channels");
   return slid(before, out, kernel, stride, padding, [=] {
     return convolution(in, out,
                        {.kernel = kernel,
@@ -119,7 +120,7 @@ Step read_attention(Options& options, const SampleShape& before) {
       options.number("dropout", 0, "Dropout probability, applied to the softmax.", {0, 0.99});
   if (!before.is_sequence()) return refused("wants vectors, such as `embedding` makes");
   const std::int64_t width = before.sizes[1];
-  if (width % heads != 0) return refused(concat("wants heads that divide the width, ", width));
+  if (width % heads != 0) return refused("wants heads that divide the width, ", width);
   return {[=] { return self_attention(width, heads, probability); }, before, {}};
 }
 
@@ -136,15 +137,14 @@ Step read_causal_attention(Options& options, const SampleShape& before) {
   const bool bias = options.flag("bias", false, "Whether biases are added.");
   if (!before.is_sequence()) return refused("wants vectors, such as `embedding` makes");
   const std::int64_t width = before.sizes[1];
-  if (width % heads != 0) return refused(concat("wants heads that divide the width, ", width));
+  if (width % heads != 0) return refused("wants heads that divide the width, ", width);
   const std::int64_t head = width / heads;
-  if (heads % key_heads != 0)
-    return refused(concat("wants kv_heads that divide the heads, ", heads));
+  if (heads % key_heads != 0) return refused("wants kv_heads that divide the heads, ", heads);
   if (base > 0 && (base < 1 || head % 2 != 0))
     return refused(
-        concat("wants a rotary_base of 0 or at least 1, and heads of an even number of "
-               "numbers, not ",
-               head));
+        "wants a rotary_base of 0 or at least 1, and heads of an even number of "
+        "numbers, not ",
+        head);
   AttentionOptions how{.causal = true, .key_heads = key_heads, .scale = scale};
   if (normed) how.norm_eps = 1e-5;
   if (base > 0) how.rotary = RotaryOptions{.base = base};
@@ -373,14 +373,15 @@ class Reader {
   /// Appends the layers of a list to `all` and moves `shape` behind them; false: one was wrong.
   bool read(const Value& list, SampleShape& shape, std::vector<ListedLayer>& all) {
     if (!list.is(Value::Kind::Sequence))
-      return wrong(list, concat("is ", list.shown(), "; expected a list of layers"));
+      return wrong(list, "is ", list.shown(), "; expected a list of layers");
     return std::ranges::all_of(list.items,
                                [&](const Value& item) { return read_item(item, shape, all); });
   }
 
  private:
-  bool wrong(const Value& value, const std::string& message) {
-    given_.problem_at(value.place, concat(path_, " ", message));
+  template <class... Parts>
+  bool wrong(const Value& value, const Parts&... message) {
+    given_.problem_at(value.place, concat(path_, " ", message...));
     return false;
   }
 
@@ -388,13 +389,12 @@ class Reader {
     static const Value kNothing = Value::mapping();
     const bool by_name = item.is(Value::Kind::Text);
     if (!by_name && (!item.is(Value::Kind::Mapping) || item.fields.size() != 1))
-      return wrong(item, concat("has ", item.shown(),
-                                "; expected a layer, such as `relu` or `{conv: {out: 16}}`"));
+      return wrong(item, "has ", item.shown(),
+                   "; expected a layer, such as `relu` or `{conv: {out: 16}}`");
     const std::string& name = by_name ? item.text : item.fields.front().first;
     const Value& options = by_name ? kNothing : item.fields.front().second;
     if (name == "repeat") return read_repeat(item, options, shape, all);
-    if (++layers_ > kMostLayers)
-      return wrong(item, concat("has more than ", kMostLayers, " layers"));
+    if (++layers_ > kMostLayers) return wrong(item, "has more than ", kMostLayers, " layers");
     if (name == "residual") return read_residual(item, options, shape, all);
     const auto* const kind = std::ranges::find(
         kKinds, name, [](const ListedKind& each) { return std::string(each.name); });
@@ -403,8 +403,8 @@ class Reader {
     if (const auto* const registered = Registry<LayerKind>::instance().find(name))
       return read_kind(name, "", reading(registered->make), item, options, shape, all);
     const std::vector<std::string> names = all_names();
-    return wrong(item, concat("has no layer '", name, "'; expected ", join(names, ", "),
-                              did_you_mean(name, names), plugin_hint(name, names)));
+    return wrong(item, "has no layer '", name, "'; expected ", join(names, ", "),
+                 did_you_mean(name, names), plugin_hint(name, names));
   }
 
   bool read_kind(const std::string& name, const char* first, const ReadLayer& read_layer,
@@ -413,8 +413,8 @@ class Reader {
     Value named = options;
     if (!options.is(Value::Kind::Mapping)) {
       if (*first == '\0' && !options.is(Value::Kind::Null))
-        return wrong(options, concat("gives ", name, " ", options.shown(),
-                                     "; it has no option to stand alone"));
+        return wrong(options, "gives ", name, " ", options.shown(),
+                     "; it has no option to stand alone");
       named = Value::mapping();
       named.place = options.place;
       if (!options.is(Value::Kind::Null)) named.at_or_add(first) = options;
@@ -426,10 +426,10 @@ class Reader {
     given_.add(problems);
     if (!problems.empty()) return false;
     if (!step.make)
-      return wrong(item, concat("has ", name, " behind ", shape.text(), ", but it ", step.wants));
+      return wrong(item, "has ", name, " behind ", shape.text(), ", but it ", step.wants);
     if (elements_of(step.after) > kMostElements)
-      return wrong(item, concat("has ", name, " that makes ", step.after.text(),
-                                ", more than 2^40 numbers a sample"));
+      return wrong(item, "has ", name, " that makes ", step.after.text(),
+                   ", more than 2^40 numbers a sample");
     shape = step.after;
     all.push_back({step.make, shape});
     return true;
@@ -443,24 +443,21 @@ class Reader {
     const Value* then = options.find("activation");
     for (const auto& [key, value] : options.fields)
       if (key != "layers" && key != "shortcut" && key != "activation")
-        return wrong(value,
-                     concat("has residual.", key, "; expected layers, shortcut or activation"));
+        return wrong(value, "has residual.", key, "; expected layers, shortcut or activation");
     if (body == nullptr) return wrong(item, "has a residual without `layers`");
     std::vector<ListedLayer> inner, beside;
     SampleShape through = shape, around = shape;
     if (!read(*body, through, inner) || (shortcut != nullptr && !read(*shortcut, around, beside)))
       return false;
     if (through.sizes != around.sizes || through.vocabulary != around.vocabulary)
-      return wrong(item,
-                   concat("has a residual whose layers make ", through.text(), " of ", shape.text(),
-                          ", and whose shortcut makes ", around.text(), "; expected equal shapes"));
+      return wrong(item, "has a residual whose layers make ", through.text(), " of ", shape.text(),
+                   ", and whose shortcut makes ", around.text(), "; expected equal shapes");
     if (through.is_tokens()) return wrong(item, "has a residual of tokens; expected numbers");
     Activation activation = Activation::Identity;
     if (then != nullptr && then->text == "relu")
       activation = Activation::Relu;
     else if (then != nullptr && then->text != "identity")
-      return wrong(
-          *then, concat("has residual.activation ", then->shown(), "; expected relu or identity"));
+      return wrong(*then, "has residual.activation ", then->shown(), "; expected relu or identity");
     shape = through;
     all.push_back({[inner, beside, activation] {
                      return residual(in_a_row(inner), beside.empty() ? nullptr : in_a_row(beside),
@@ -479,8 +476,8 @@ class Reader {
       return wrong(item, "has a repeat; expected {repeat: {times: 4, layers: […]}}");
     if (!times->is(Value::Kind::Integer) || times->integer < 1 ||
         times->integer > static_cast<std::int64_t>(kMostLayers))
-      return wrong(*times, concat("has repeat.times ", times->shown(),
-                                  "; expected a whole number from 1 to ", kMostLayers));
+      return wrong(*times, "has repeat.times ", times->shown(),
+                   "; expected a whole number from 1 to ", kMostLayers);
     for (std::int64_t i = 0; i < times->integer; ++i)
       if (!read(*layers, shape, all)) return false;
     return true;

@@ -7,6 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "core/config/options.h"
+
 namespace pipewright {
 
 /// The square matrix of a form, row by row.
@@ -32,5 +34,9 @@ FormMatrix form_of_eigenvalues(const std::vector<double>& eigenvalues,
 /// Stability of Numerical Algorithms, section 10.3): each row of A takes one pivot of what remains.
 /// Empty if H is not positive semidefinite, up to the rounding of the method.
 std::optional<FormMatrix> form_of_hessian(FormMatrix hessian);
+
+/// Reads the options `spectrum`, `hessian`, `coupled` and `seed`. Returns A, AᵀA = H, with `size`
+/// rows and columns; some other one if there is a problem, which is recorded.
+FormMatrix read_quadratic_form(Options& options, std::size_t size);
 
 }  // namespace pipewright

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/parts/quadratic_options.h"
-
 #include <cmath>
 #include <string>
 
 #include "core/base/random.h"
 #include "core/base/wording.h"
+#include "models/parts/quadratic_form.h"
 
 namespace pipewright {
 namespace {

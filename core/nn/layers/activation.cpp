@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/error.h"
+#include "core/nn/composite.h"
 #include "core/nn/layers.h"
 #include "core/nn/meta/on_meta.h"
 #include "core/tensors/torch.h"
@@ -51,26 +52,10 @@ at::Tensor activate_in_place(Activation activation, at::Tensor x) {
   PIPEWRIGHT_CHECK(false, "no such activation");
 }
 
-namespace {
-
-class ActivationLayer final : public Layer {
- public:
-  ActivationLayer(Activation kind, bool in_place) : kind_(kind), in_place_(in_place) {}
-
-  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
-                     const Pass&) const override {
-    return in_place_ ? activate_in_place(kind_, input) : activate(kind_, input);
-  }
-
- private:
-  Activation kind_;
-  bool in_place_;
-};
-
-}  // namespace
-
 LayerPtr activation(Activation kind, bool in_place) {
-  return std::make_shared<ActivationLayer>(kind, in_place);
+  return layer_of([=](const at::Tensor& x) {
+    return in_place ? activate_in_place(kind, x) : activate(kind, x);
+  });
 }
 
 }  // namespace pipewright

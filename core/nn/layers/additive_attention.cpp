@@ -3,8 +3,10 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/nn/composite.h"
 #include "core/nn/incremental.h"
 #include "core/nn/layers.h"
+#include "core/nn/layers/gpu_forms.h"
 #include "core/tensors/torch.h"
 
 namespace pipewright {
@@ -14,7 +16,7 @@ constexpr double kMasked = -65504;  ///< least float16 value, as published
 
 enum : std::size_t { kQuery, kKey, kDirection, kScale, kBias };
 
-class AdditiveAttention final : public Layer, public Incremental {
+class AdditiveAttention final : public BoundaryLayer, public Incremental {
  public:
   explicit AdditiveAttention(std::int64_t width) : width_(width) {
     PIPEWRIGHT_CHECK(width > 0, "attention of width ", width);
@@ -28,11 +30,6 @@ class AdditiveAttention final : public Layer, public Incremental {
             {"linear_att", {width_}, {Kind::Uniform, bound}},
             {"normalize_scalar", {1}, {Kind::Constant, bound}},
             {"normalize_bias", {width_}, {Kind::Constant, 0}}};
-  }
-
-  at::Tensor forward(const at::Tensor&, std::span<const at::Tensor>, std::span<at::Tensor>,
-                     const Pass&) const override {
-    PIPEWRIGHT_CHECK(false, "layer '", name(), "' needs the source too");
   }
 
   Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
@@ -62,10 +59,8 @@ class AdditiveAttention final : public Layer, public Incremental {
     const at::Tensor& lengths = inputs[2];
     const at::Tensor place = at::arange(keys.size(1), lengths.options()).unsqueeze(0);
     const at::Tensor beyond = place >= lengths.unsqueeze(1);
-    const at::ScalarType format = scores.scalar_type();
-    return at::softmax(scores.masked_fill(beyond.unsqueeze(1), kMasked), -1,
-                       scores.element_size() < 4 ? at::kFloat : format)
-        .to(format);
+    return at::softmax(scores.masked_fill(beyond.unsqueeze(1), kMasked), -1, at_least_float(scores))
+        .to(scores.scalar_type());
   }
 
   std::int64_t width_;

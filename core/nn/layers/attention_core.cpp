@@ -5,21 +5,12 @@
 #include "core/base/error.h"
 #include "core/nn/layers/attention_core.h"
 #include "core/nn/layers/earlier_slices.h"
-#include "core/nn/layers/rms_norm.h"
+#include "core/nn/layers/gpu_forms.h"
 #include "core/nn/meta/on_meta.h"
 #include "core/nn/meta/operation_count.h"
 #include "core/tensors/torch.h"
 
 namespace pipewright {
-namespace {
-
-/// The format of a softmax: float32 for scores in fewer bits.
-at::ScalarType wide(const at::Tensor& scores) {
-  return scores.element_size() < 4 ? at::kFloat : scores.scalar_type();
-}
-
-}  // namespace
-
 AttentionCore::AttentionCore(std::int64_t heads, AttentionOptions options)
     : heads_(heads),
       options_(options),
@@ -75,9 +66,10 @@ at::Tensor AttentionCore::attend_to_all(const at::Tensor& q, const at::Tensor& o
     shares = shares_on_meta(shares, keys);
   } else if (const at::Tensor mask = allowed(q, k, keys); mask.defined()) {
     constexpr double kNever = -std::numeric_limits<double>::infinity();
-    shares = at::_safe_softmax(shares.masked_fill(mask.logical_not(), kNever).to(wide(shares)), -1);
+    shares = at::_safe_softmax(
+        shares.masked_fill(mask.logical_not(), kNever).to(at_least_float(shares)), -1);
   } else {
-    shares = at::softmax(shares, -1, wide(shares));
+    shares = at::softmax(shares, -1, at_least_float(shares));
   }
   return at::matmul(dropout_->forward(shares, {}, {}, pass).to(v.scalar_type()), v);
 }

@@ -2,6 +2,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "core/base/error.h"
+#include "core/nn/composite.h"
 #include "core/nn/layers.h"
 #include "core/nn/meta/on_meta.h"
 #include "core/tensors/torch.h"
@@ -27,25 +28,14 @@ struct Bounded : torch::autograd::Function<Bounded> {
   }
 };
 
-class Bound final : public Layer {
- public:
-  explicit Bound(double c) : c_(c) { PIPEWRIGHT_CHECK(c > 0, "a bound of ", c); }
-
-  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
-                     const Pass&) const override {
-    if (input.is_meta())
-      return made_on_meta({input}, at::empty_like(input), {at::empty_like(input)});
-    return Bounded::apply(input, c_);
-  }
-
- private:
-  double c_;
-};
-
 }  // namespace
 
 LayerPtr bound(double c) {
-  return std::make_shared<Bound>(c);
+  PIPEWRIGHT_CHECK(c > 0, "a bound of ", c);
+  return layer_of([c](const at::Tensor& x) -> at::Tensor {
+    if (x.is_meta()) return made_on_meta({x}, at::empty_like(x), {at::empty_like(x)});
+    return Bounded::apply(x, c);
+  });
 }
 
 }  // namespace pipewright

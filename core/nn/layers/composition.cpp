@@ -13,33 +13,18 @@ namespace {
 class Children : public Composite {
  public:
   explicit Children(std::vector<NamedLayer> children) {
-    for (auto& [child_name, layer] : children) {
-      add(std::move(layer), child_name.empty() ? "" : child_name + ".");
-      names_.push_back(child_name.empty() ? std::to_string(names_.size()) : child_name);
-    }
+    for (auto& [child_name, layer] : children)
+      if (child_name.empty())
+        add(std::move(layer), "", "." + std::to_string(parts_.size()));
+      else
+        add(std::move(layer), child_name + ".");
     check_names();
   }
-
-  void set_name(std::string name) override {
-    for (std::size_t c = 0; c < parts_.size(); ++c)
-      parts_[c].layer->set_name(name + "." + names_[c]);
-    Layer::set_name(std::move(name));
-  }
-
- private:
-  std::vector<std::string> names_;
 };
 
 class Sequence final : public Children {
  public:
   using Children::Children;
-
-  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
-                     std::span<at::Tensor> buffers, const Pass& pass) const override {
-    at::Tensor x = input;
-    for (const Part& part : parts_) x = part.forward(x, parameters, buffers, pass);
-    return x;
-  }
 
   Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
                       std::span<at::Tensor> buffers, const Pass& pass) const override {
@@ -107,17 +92,6 @@ class Residual final : public Composite {
     add(std::move(body), "");
     if (shortcut) add(std::move(shortcut), "shortcut.");
     check_names();
-  }
-
-  void set_name(std::string name) override {
-    parts_[0].layer->set_name(name);
-    if (parts_.size() > 1) parts_[1].layer->set_name(name + ".shortcut");
-    Layer::set_name(std::move(name));
-  }
-
-  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
-                     std::span<at::Tensor> buffers, const Pass& pass) const override {
-    return forward_all({input}, parameters, buffers, pass)[0];
   }
 
   /// The body receives all tensors, the shortcut only the first.

@@ -26,6 +26,10 @@ at::Tensor layer_norm_in_two_formats(const at::Tensor& input, const at::Tensor& 
   return at::layer_norm(input.to(wide), weight.sizes(), weight, bias, eps).to(format);
 }
 
+at::ScalarType at_least_float(const at::Tensor& tensor) {
+  return tensor.element_size() < 4 ? at::kFloat : tensor.scalar_type();
+}
+
 at::Tensor average_to(const at::Tensor& input, std::int64_t rows, std::int64_t columns) {
   const bool one = rows == 1 && columns == 1;  // a mean, which is added in one order
   if (input.is_cuda() && !one) return average_by_products(input, rows, columns);
@@ -34,7 +38,7 @@ at::Tensor average_to(const at::Tensor& input, std::int64_t rows, std::int64_t c
 
 at::Tensor average_by_products(const at::Tensor& input, std::int64_t rows, std::int64_t columns) {
   const at::ScalarType format = input.scalar_type();
-  const at::Tensor wide = input.element_size() < 4 ? input.to(at::kFloat) : input;
+  const at::Tensor wide = input.to(at_least_float(input));
   return at::matmul(at::matmul(shares(input.size(-2), rows, wide.options()), wide),
                     shares(input.size(-1), columns, wide.options()).t())
       .to(format);

@@ -15,6 +15,14 @@ namespace pipewright {
 at::Tensor layer_norm_in_two_formats(const at::Tensor& input, const at::Tensor& weight,
                                      const at::Tensor& bias, double eps);
 
+/// x/√(mean of x² + eps) over the last dimension (Zhang & Sennrich, 2019), times `weight` [width]
+/// unless that is undefined. Computes in the format of `weight`, or in float32 where it is
+/// undefined and x has fewer bits, and gives that of x.
+at::Tensor rms_normalized(const at::Tensor& x, const at::Tensor& weight, double eps);
+
+/// The tensor's format, or float32 if it has fewer bits.
+at::ScalarType at_least_float(const at::Tensor& tensor);
+
 /// Averages images [n, c, h, w], or [c, h, w], to [.., rows, columns] as
 /// `at::adaptive_avg_pool2d`: row i is the mean of the rows from ⌊i·h/rows⌋ to ⌈(i+1)·h/rows⌉,
 /// columns alike. CUDA's backward of that adds atomically, so there it is two products of matrices.

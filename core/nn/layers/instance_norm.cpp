@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/error.h"
 #include "core/nn/layers.h"
+#include "core/nn/layers/gpu_forms.h"
 #include "core/nn/meta/on_meta.h"
 #include "core/tensors/torch.h"
 
@@ -22,11 +23,9 @@ class InstanceNorm final : public Layer {
       return made_on_meta({input}, at::empty_like(input), {input, statistics});
     }
     constexpr double kNoMomentum = 0;
-    const at::ScalarType format = input.scalar_type();
-    return at::instance_norm(input.element_size() < 4 ? input.to(at::kFloat) : input, {}, {}, {},
-                             {}, /*use_input_stats=*/true, kNoMomentum, eps_,
-                             /*cudnn_enabled=*/true)
-        .to(format);
+    return at::instance_norm(input.to(at_least_float(input)), {}, {}, {}, {},
+                             /*use_input_stats=*/true, kNoMomentum, eps_, /*cudnn_enabled=*/true)
+        .to(input.scalar_type());
   }
 
  private:

@@ -37,10 +37,6 @@ class SharingLayer final : public Composite {
     check_names();
   }
 
-  void set_name(std::string name) override {
-    parts_[0].layer->set_name(name);
-    Layer::set_name(std::move(name));
-  }
   Specs parameters() const override { return own_specs(); }
   SkipUse skips() const override {
     return {.takes = static_cast<int>(shares_.takes.size()),
@@ -50,31 +46,31 @@ class SharingLayer final : public Composite {
             .borrows = borrows()};
   }
 
-  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
-                     std::span<at::Tensor> buffers, const Pass& pass) const override {
-    return forward_all({input}, parameters, buffers, pass)[0];
-  }
   /// A borrowed weight is no leaf of the stage, so a product with it is none that the stage could
   /// add.
   Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
                       std::span<at::Tensor> buffers, const Pass& pass) const override {
     const std::size_t borrowed = shares_.takes.size() + shares_.looks.size();
     PIPEWRIGHT_CHECK(inputs.size() > borrowed, "layer '", name(), "': no weight was lent");
+    if (borrowed == 0)
+      return lending(inner().forward_all(inputs, parameters, buffers, pass), parameters);
     std::vector<at::Tensor> all;
     auto own = parameters.begin();
     for (const int depth : depth_)
       all.push_back(depth == kOwn ? *own++ : inputs[inputs.size() - 1 - as_size(depth)]);
     Pass given = pass;
-    if (borrows()) given.sums = nullptr;
+    given.sums = nullptr;
     const Tensors values(inputs.begin(), inputs.end() - std::ssize(shares_.takes));
-    Tensors outputs = inner().forward_all(values, all, buffers, given);
-    for (const std::size_t lent : lent_) outputs.push_back(parameters[lent]);
-    return outputs;
+    return lending(inner().forward_all(values, all, buffers, given), parameters);
   }
 
  private:
   static constexpr int kOwn = -1;
 
+  Tensors lending(Tensors outputs, std::span<const at::Tensor> parameters) const {
+    for (const std::size_t lent : lent_) outputs.push_back(parameters[lent]);
+    return outputs;
+  }
   const Layer& inner() const { return *parts_[0].layer; }
   bool borrows() const { return !shares_.takes.empty() || !shares_.looks.empty(); }
 
@@ -107,9 +103,9 @@ LayerPtr sharing(LayerPtr layer, Sharing shares) {
 }
 
 Tie read_tie(Options& options, const std::string& help) {
-  const std::string tie = options.choice("tie", {"none", "start", "same", "late"}, "none", help);
-  if (tie == "same") return Tie::Same;
-  return tie == "late" ? Tie::Late : tie == "start" ? Tie::Start : Tie::None;
+  const std::vector<std::string> names{"none", "start", "same", "late"};  // as in Tie
+  const std::string tie = options.choice("tie", names, "none", help);
+  return static_cast<Tie>(std::ranges::find(names, tie) - names.begin());
 }
 
 }  // namespace pipewright

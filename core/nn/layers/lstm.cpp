@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/nn/composite.h"
 #include "core/nn/incremental.h"
 #include "core/nn/layers.h"
 #include "core/nn/meta/on_meta.h"
@@ -112,7 +113,7 @@ at::Tensor reversed(const at::Tensor& x, const at::Tensor& lengths) {
   return x.gather(1, from.unsqueeze(2).expand(x.sizes()));
 }
 
-class BidirectionalLstm final : public Layer {
+class BidirectionalLstm final : public BoundaryLayer {
  public:
   BidirectionalLstm(std::int64_t in, std::int64_t hidden) : in_(in), hidden_(hidden) {
     PIPEWRIGHT_CHECK(in > 0 && hidden > 0, "bidirectional LSTM ", in, " to ", hidden);
@@ -123,11 +124,6 @@ class BidirectionalLstm final : public Layer {
     for (auto& spec : direction_parameters(in_, hidden_, "_reverse"))
       specs.push_back(std::move(spec));
     return specs;
-  }
-
-  at::Tensor forward(const at::Tensor&, std::span<const at::Tensor>, std::span<at::Tensor>,
-                     const Pass&) const override {
-    PIPEWRIGHT_CHECK(false, "layer '", name(), "' needs the lengths too");
   }
 
   Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Layers without parameters and buffers that rearrange or summarise their input.
 #include "core/base/error.h"
+#include "core/nn/composite.h"
 #include "core/nn/layers.h"
 #include "core/nn/layers/gpu_forms.h"
 #include "core/nn/meta/on_meta.h"
@@ -9,120 +10,54 @@
 namespace pipewright {
 namespace {
 
-class MaxPool final : public Layer {
- public:
-  MaxPool(std::int64_t kernel, std::int64_t stride, std::int64_t padding, bool ceil)
-      : kernel_(kernel), stride_(stride), padding_(padding), ceil_(ceil) {
-    PIPEWRIGHT_CHECK(kernel > 0 && stride > 0 && padding >= 0 && 2 * padding <= kernel,
-                     "max-pool of ", kernel, "/", stride, ", padding ", padding);
-  }
-
-  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
-                     const Pass&) const override {
-    return at::max_pool2d(input, {kernel_, kernel_}, {stride_, stride_}, {padding_, padding_},
-                          /*dilation=*/1, ceil_);
-  }
-
- private:
-  std::int64_t kernel_, stride_, padding_;
-  bool ceil_;
-};
-
-class AveragePool final : public Layer {
- public:
-  AveragePool(std::int64_t kernel, std::int64_t stride, std::int64_t padding, bool count_padding)
-      : kernel_(kernel), stride_(stride), padding_(padding), count_padding_(count_padding) {
-    PIPEWRIGHT_CHECK(kernel > 0 && stride > 0 && padding >= 0 && 2 * padding <= kernel,
-                     "average-pool of ", kernel, "/", stride, ", padding ", padding);
-  }
-
-  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
-                     const Pass&) const override {
-    return at::avg_pool2d(input, {kernel_, kernel_}, {stride_, stride_}, {padding_, padding_},
-                          /*ceil_mode=*/false, count_padding_);
-  }
-
- private:
-  std::int64_t kernel_, stride_, padding_;
-  bool count_padding_;
-};
-
-class AveragePoolTo final : public Layer {
- public:
-  explicit AveragePoolTo(std::int64_t size) : size_(size) {
-    PIPEWRIGHT_CHECK(size > 0, "average-pool to ", size);
-  }
-
-  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
-                     const Pass&) const override {
-    if (input.is_meta() && size_ != 1)
-      return made_on_meta({input},
-                          at::empty({input.size(0), input.size(1), size_, size_}, input.options(),
-                                    input.suggest_memory_format()),
-                          {input});
-    return average_to(input, size_, size_);
-  }
-
- private:
-  std::int64_t size_;
-};
-
-class UpsampleNearest final : public Layer {
- public:
-  explicit UpsampleNearest(std::int64_t factor) : factor_(factor) {
-    PIPEWRIGHT_CHECK(factor > 0, "upsample by ", factor);
-  }
-
-  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
-                     const Pass&) const override {
-    return at::upsample_nearest2d(input, {factor_ * input.size(2), factor_ * input.size(3)});
-  }
-
- private:
-  std::int64_t factor_;
-};
-
-class AverageOverTokens final : public Layer {
- public:
-  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
-                     const Pass&) const override {
-    return input.mean(1);
-  }
-};
-
-class Flatten final : public Layer {
- public:
-  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
-                     const Pass&) const override {
-    return input.flatten(1);
-  }
-};
+void check_window(const char* what, std::int64_t kernel, std::int64_t stride,
+                  std::int64_t padding) {
+  PIPEWRIGHT_CHECK(kernel > 0 && stride > 0 && padding >= 0 && 2 * padding <= kernel, what, " of ",
+                   kernel, "/", stride, ", padding ", padding);
+}
 
 }  // namespace
 
 LayerPtr max_pool(std::int64_t kernel, std::int64_t stride, std::int64_t padding, bool ceil) {
-  return std::make_shared<MaxPool>(kernel, stride, padding, ceil);
+  check_window("max-pool", kernel, stride, padding);
+  return layer_of([=](const at::Tensor& x) {
+    return at::max_pool2d(x, {kernel, kernel}, {stride, stride}, {padding, padding},
+                          /*dilation=*/1, ceil);
+  });
 }
 
 LayerPtr average_pool(std::int64_t kernel, std::int64_t stride, std::int64_t padding,
                       bool count_padding) {
-  return std::make_shared<AveragePool>(kernel, stride, padding, count_padding);
+  check_window("average-pool", kernel, stride, padding);
+  return layer_of([=](const at::Tensor& x) {
+    return at::avg_pool2d(x, {kernel, kernel}, {stride, stride}, {padding, padding},
+                          /*ceil_mode=*/false, count_padding);
+  });
 }
 
 LayerPtr average_pool_to(std::int64_t size) {
-  return std::make_shared<AveragePoolTo>(size);
+  PIPEWRIGHT_CHECK(size > 0, "average-pool to ", size);
+  return layer_of([size](const at::Tensor& x) {
+    if (!x.is_meta() || size == 1) return average_to(x, size, size);
+    return made_on_meta(
+        {x}, at::empty({x.size(0), x.size(1), size, size}, x.options(), x.suggest_memory_format()),
+        {x});
+  });
 }
 
 LayerPtr upsample_nearest(std::int64_t factor) {
-  return std::make_shared<UpsampleNearest>(factor);
+  PIPEWRIGHT_CHECK(factor > 0, "upsample by ", factor);
+  return layer_of([factor](const at::Tensor& x) {
+    return at::upsample_nearest2d(x, {factor * x.size(2), factor * x.size(3)});
+  });
 }
 
 LayerPtr average_over_tokens() {
-  return std::make_shared<AverageOverTokens>();
+  return layer_of([](const at::Tensor& x) { return x.mean(1); });
 }
 
 LayerPtr flatten() {
-  return std::make_shared<Flatten>();
+  return layer_of([](const at::Tensor& x) { return x.flatten(1); });
 }
 
 }  // namespace pipewright

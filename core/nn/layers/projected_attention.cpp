@@ -17,23 +17,13 @@ class ProjectedAttention final : public Composite {
     PIPEWRIGHT_CHECK(projections.size() == 1 || projections.size() == 3, projections.size(),
                      " projections to query, key and value");
     projections.push_back(std::move(output));
-    for (auto& [child_name, layer] : projections) {
-      add(std::move(layer), child_name + ".");
-      names_.push_back(std::move(child_name));
-    }
+    for (auto& [child_name, layer] : projections) add(std::move(layer), child_name + ".");
     check_names();
   }
 
   void set_name(std::string name) override {
-    for (std::size_t c = 0; c < parts_.size(); ++c)
-      parts_[c].layer->set_name(name + "." + names_[c]);
     core_.set_name(name);
-    Layer::set_name(std::move(name));
-  }
-
-  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
-                     std::span<at::Tensor> buffers, const Pass& pass) const override {
-    return forward_all({input}, parameters, buffers, pass)[0];
+    Composite::set_name(std::move(name));
   }
 
   Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
@@ -56,7 +46,6 @@ class ProjectedAttention final : public Composite {
  private:
   bool masked_;
   AttentionCore core_;
-  std::vector<std::string> names_;
 };
 
 }  // namespace

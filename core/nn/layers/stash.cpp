@@ -8,13 +8,8 @@
 namespace pipewright {
 namespace {
 
-class Stash final : public Layer {
+class Stash final : public BoundaryLayer {
  public:
-  at::Tensor forward(const at::Tensor&, std::span<const at::Tensor>, std::span<at::Tensor>,
-                     const Pass&) const override {
-    PIPEWRIGHT_CHECK(false, "layer '", name(), "' makes two tensors of one");
-  }
-
   Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor>, std::span<at::Tensor>,
                       const Pass&) const override {
     Tensors outputs = inputs;
@@ -28,11 +23,6 @@ class Stash final : public Layer {
 /// Base of the layers that pop a skip tensor.
 class Pop : public Composite {
  public:
-  at::Tensor forward(const at::Tensor&, std::span<const at::Tensor>, std::span<at::Tensor>,
-                     const Pass&) const override {
-    PIPEWRIGHT_CHECK(false, "layer '", name(), "' makes one tensor of two");
-  }
-
   Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
                       std::span<at::Tensor> buffers, const Pass& pass) const override {
     PIPEWRIGHT_CHECK(inputs.size() > 1, "layer '", name(), "': nothing was put aside");
@@ -55,11 +45,6 @@ class AddStashed final : public Pop {
   AddStashed(LayerPtr shortcut, Activation activation) : activation_(activation) {
     if (shortcut) add(std::move(shortcut), "shortcut.");
     check_names();
-  }
-
-  void set_name(std::string name) override {
-    if (!parts_.empty()) parts_[0].layer->set_name(name + ".shortcut");
-    Layer::set_name(std::move(name));
   }
 
  protected:

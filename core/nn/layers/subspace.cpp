@@ -22,16 +22,6 @@ class WithTokens final : public Composite {
     add(std::move(embedding), "");
   }
 
-  void set_name(std::string name) override {
-    parts_[0].layer->set_name(name);
-    Layer::set_name(std::move(name));
-  }
-
-  at::Tensor forward(const at::Tensor&, std::span<const at::Tensor>, std::span<at::Tensor>,
-                     const Pass&) const override {
-    PIPEWRIGHT_CHECK(false, "layer '", name(), "' makes two tensors of one");
-  }
-
   Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
                       std::span<at::Tensor> buffers, const Pass& pass) const override {
     return {parts_[0].forward(inputs[0], parameters, buffers, pass), subspace_->narrow(inputs[0])};
@@ -41,15 +31,10 @@ class WithTokens final : public Composite {
   std::shared_ptr<const Subspace> subspace_;
 };
 
-class OutOfSubspace final : public Layer {
+class OutOfSubspace final : public BoundaryLayer {
  public:
   OutOfSubspace(std::shared_ptr<const Subspace> subspace, bool keeps)
       : subspace_(std::move(subspace)), keeps_(keeps) {}
-
-  at::Tensor forward(const at::Tensor&, std::span<const at::Tensor>, std::span<at::Tensor>,
-                     const Pass&) const override {
-    PIPEWRIGHT_CHECK(false, "layer '", name(), "' needs the tokens, too");
-  }
 
   Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor>, std::span<at::Tensor>,
                       const Pass&) const override {

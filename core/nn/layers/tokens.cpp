@@ -17,36 +17,9 @@ class Positions final : public Layer {
   }
 };
 
-class PositionsOfWords final : public Layer {
- public:
-  explicit PositionsOfWords(std::int64_t padding) : padding_(padding) {}
-
-  at::Tensor forward(const at::Tensor& ids, std::span<const at::Tensor>, std::span<at::Tensor>,
-                     const Pass&) const override {
-    const at::Tensor words = ids.ne(padding_).to(at::kLong);
-    return words.cumsum(1) * words + padding_;
-  }
-
- private:
-  std::int64_t padding_;
-};
-
-class TokenTypes final : public Layer {
- public:
-  at::Tensor forward(const at::Tensor& ids, std::span<const at::Tensor>, std::span<at::Tensor>,
-                     const Pass&) const override {
-    return at::zeros({1, 1}, ids.options());
-  }
-};
-
-class MaskPadding final : public Layer {
+class MaskPadding final : public BoundaryLayer {
  public:
   explicit MaskPadding(std::int64_t padding) : padding_(padding) {}
-
-  at::Tensor forward(const at::Tensor&, std::span<const at::Tensor>, std::span<at::Tensor>,
-                     const Pass&) const override {
-    PIPEWRIGHT_CHECK(false, "layer '", name(), "' makes two tensors of one");
-  }
 
   Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor>, std::span<at::Tensor>,
                       const Pass&) const override {
@@ -77,18 +50,13 @@ class LinearOfPositions final : public Composite {
   }
 };
 
-class FirstToken final : public Layer {
+class FirstToken final : public BoundaryLayer {
  public:
   explicit FirstToken(int others) : others_(others) {}
 
-  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
-                     const Pass&) const override {
-    return input.select(1, 0);
-  }
-
-  Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
-                      std::span<at::Tensor> buffers, const Pass& pass) const override {
-    return {forward(inputs[0], parameters, buffers, pass)};
+  Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor>, std::span<at::Tensor>,
+                      const Pass&) const override {
+    return {inputs[0].select(1, 0)};
   }
 
   SkipUse skips() const override { return {.takes = others_}; }
@@ -104,11 +72,14 @@ LayerPtr positions() {
 }
 
 LayerPtr positions_of_words(std::int64_t padding) {
-  return std::make_shared<PositionsOfWords>(padding);
+  return layer_of([padding](const at::Tensor& ids) {
+    const at::Tensor words = ids.ne(padding).to(at::kLong);
+    return words.cumsum(1) * words + padding;
+  });
 }
 
 LayerPtr token_types() {
-  return std::make_shared<TokenTypes>();
+  return layer_of([](const at::Tensor& ids) { return at::zeros({1, 1}, ids.options()); });
 }
 
 LayerPtr linear_of_positions(std::int64_t positions, std::int64_t width, LinearOptions options) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/nn/layers/rms_norm.h"
-
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <optional>
 
 #include "core/base/error.h"
 #include "core/nn/layers.h"
+#include "core/nn/layers/gpu_forms.h"
 #include "core/nn/meta/on_meta.h"
 #include "core/tensors/torch.h"
 
@@ -17,8 +16,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 at::ScalarType wide_format(const at::Tensor& x, const at::Tensor& weight) {
-  if (weight.defined()) return weight.scalar_type();
-  return x.element_size() < 4 ? at::kFloat : x.scalar_type();
+  return weight.defined() ? weight.scalar_type() : at_least_float(x);
 }
 
 /// With r = 1/√(mean x² + eps) and n numbers a row: y = w x r, so that for a gradient g
@@ -49,6 +47,31 @@ struct RmsNormalized : torch::autograd::Function<RmsNormalized> {
     results[0] = (weighted * root).addcmul_(wide, along, -1).to(x.scalar_type());
     return results;
   }
+};
+
+class LayerNorm final : public Layer {
+ public:
+  LayerNorm(std::int64_t width, double eps) : width_(width), eps_(eps) {
+    PIPEWRIGHT_CHECK(width > 0, "layer norm of width ", width);
+  }
+
+  std::vector<ParameterSpec> parameters() const override {
+    using Kind = Initializer::Kind;
+    return {{.name = "weight", .shape = {width_}, .init = {Kind::Constant, 1}, .exact = true},
+            {.name = "bias", .shape = {width_}, .init = {Kind::Constant, 0}, .exact = true}};
+  }
+
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
+                     std::span<at::Tensor>, const Pass&) const override {
+    if (input.is_meta())
+      return made_on_meta({input, parameters[0], parameters[1]}, at::empty_like(input),
+                          {input, at::empty({2, input.numel() / width_}, parameters[0].options())});
+    return layer_norm_in_two_formats(input, parameters[0], parameters[1], eps_);
+  }
+
+ private:
+  std::int64_t width_;
+  double eps_;
 };
 
 class RmsNorm final : public Layer {
@@ -87,6 +110,10 @@ at::Tensor rms_normalized(const at::Tensor& x, const at::Tensor& weight, double 
     return at::rms_norm(wide, {x.size(-1)}, gain, eps).to(x.scalar_type());
   }
   return RmsNormalized::apply(x, gain, eps);
+}
+
+LayerPtr layer_norm(std::int64_t width, double eps) {
+  return std::make_shared<LayerNorm>(width, eps);
 }
 
 LayerPtr rms_norm(std::int64_t width, double eps) {

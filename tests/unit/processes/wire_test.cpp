@@ -290,11 +290,10 @@ std::chrono::steady_clock::time_point moved_now() {
 }
 constexpr auto kHour = std::chrono::milliseconds(1h);
 
-/// A process that is stopped for three hours as it tells others something for the fifth time.
-class StoppedWire final : public Wire {
+/// Hands everything on to another wire, for those that do one thing otherwise.
+class PassingWire : public Wire {
  public:
-  StoppedWire(std::unique_ptr<Wire> wire, std::atomic<bool>& stopped)
-      : wire_(std::move(wire)), stopped_(stopped) {}
+  explicit PassingWire(std::unique_ptr<Wire> wire) : wire_(std::move(wire)) {}
 
   int rank() const override { return wire_->rank(); }
   int size() const override { return wire_->size(); }
@@ -305,6 +304,21 @@ class StoppedWire final : public Wire {
     return wire_->receive(peer, channel, data, bytes);
   }
   std::optional<std::size_t> done(Ticket ticket) override { return wire_->done(ticket); }
+  void tell(int peer, std::string_view note) override { wire_->tell(peer, note); }
+  std::optional<Note> hear() override { return wire_->hear(); }
+  bool closed() override { return wire_->closed(); }
+  void abort(int exit_code) override { wire_->abort(exit_code); }
+
+ protected:
+  std::unique_ptr<Wire> wire_;
+};
+
+/// A process that is stopped for three hours as it tells others something for the fifth time.
+class StoppedWire final : public PassingWire {
+ public:
+  StoppedWire(std::unique_ptr<Wire> wire, std::atomic<bool>& stopped)
+      : PassingWire(std::move(wire)), stopped_(stopped) {}
+
   void tell(int peer, std::string_view note) override {
     wire_->tell(peer, note);
     if (++told_ != 5) return;
@@ -312,12 +326,8 @@ class StoppedWire final : public Wire {
     stopped_ = true;
     stopped_.notify_all();
   }
-  std::optional<Note> hear() override { return wire_->hear(); }
-  bool closed() override { return wire_->closed(); }
-  void abort(int exit_code) override { wire_->abort(exit_code); }
 
  private:
-  std::unique_ptr<Wire> wire_;
   std::atomic<bool>& stopped_;
   int told_ = 0;
 };
@@ -531,29 +541,16 @@ TEST(Wire, EndsTheRunWhereAnActivityCannotBeTold) {
 }
 
 /// Fails as MPI does, from the fifth look for notes on.
-class BrokenWire final : public Wire {
+class BrokenWire final : public PassingWire {
  public:
-  explicit BrokenWire(std::unique_ptr<Wire> wire) : wire_(std::move(wire)) {}
+  using PassingWire::PassingWire;
 
-  int rank() const override { return wire_->rank(); }
-  int size() const override { return wire_->size(); }
-  Ticket send(int peer, int channel, const void* data, std::size_t bytes) override {
-    return wire_->send(peer, channel, data, bytes);
-  }
-  Ticket receive(int peer, int channel, void* data, std::size_t bytes) override {
-    return wire_->receive(peer, channel, data, bytes);
-  }
-  std::optional<std::size_t> done(Ticket ticket) override { return wire_->done(ticket); }
-  void tell(int peer, std::string_view note) override { wire_->tell(peer, note); }
   std::optional<Note> hear() override {
     if (++heard_ < 5) return wire_->hear();
     throw Error(ErrorKind::Worker, "MPI cannot look for notes: out of order");
   }
-  bool closed() override { return wire_->closed(); }
-  void abort(int exit_code) override { wire_->abort(exit_code); }
 
  private:
-  std::unique_ptr<Wire> wire_;
   int heard_ = 0;
 };
 
@@ -597,12 +594,11 @@ TEST(Wire, ClosesWhereAllHaveFinished) {
 
 /// A process that dies once it has told the first of two others that all have come to the barrier,
 /// and before it tells the second.
-class DyingWire final : public Wire {
+class DyingWire final : public PassingWire {
  public:
-  DyingWire(std::unique_ptr<Wire> wire, ChildProcess& body) : wire_(std::move(wire)), body_(body) {}
+  DyingWire(std::unique_ptr<Wire> wire, ChildProcess& body)
+      : PassingWire(std::move(wire)), body_(body) {}
 
-  int rank() const override { return wire_->rank(); }
-  int size() const override { return wire_->size(); }
   Ticket send(int peer, int channel, const void* data, std::size_t bytes) override {
     if (peer != 2) return wire_->send(peer, channel, data, bytes);
     dead_ = true;
@@ -610,10 +606,6 @@ class DyingWire final : public Wire {
     body_.wait();
     throw Error(ErrorKind::Worker, "it is dead");
   }
-  Ticket receive(int peer, int channel, void* data, std::size_t bytes) override {
-    return wire_->receive(peer, channel, data, bytes);
-  }
-  std::optional<std::size_t> done(Ticket ticket) override { return wire_->done(ticket); }
   void tell(int peer, std::string_view note) override {
     if (dead_) return;
     ProcessIdentity self = own_identity();
@@ -625,11 +617,8 @@ class DyingWire final : public Wire {
     const auto note = wire_->hear();  // so that virtual time goes on
     return dead_ ? std::nullopt : note;
   }
-  bool closed() override { return wire_->closed(); }
-  void abort(int exit_code) override { wire_->abort(exit_code); }
 
  private:
-  std::unique_ptr<Wire> wire_;
   ChildProcess& body_;
   std::atomic<bool> dead_ = false;
   std::array<bool, 3> first_{true, true, true};

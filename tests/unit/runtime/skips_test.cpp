@@ -14,7 +14,7 @@
 #include "core/schedule/builders.h"
 #include "core/schedule/prove.h"
 #include "core/tensors/torch.h"
-#include "tests/unit/processes/memory_wire.h"
+#include "tests/unit/runtime/in_processes.h"
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/schemes/scheme_cases.h"
 #include "tests/unit/tolerances.h"
@@ -153,25 +153,7 @@ TEST(SkipTraining, GivesTheSameBitsInProcesses) {
       const std::string changes =
           concat("{scheme: {name: ", scheme, "}, ", kSkipUNet,
                  ", pipeline.stages: 4, pipeline.placement: ", placement, "}");
-      Laboratory laboratory(changes);
-      const Stages serial = laboratory.plan().stages();
-      const auto losses = flat_losses(train(laboratory.plan(), serial, Execution::Serial));
-      Stages threads = laboratory.plan().stages();
-      EXPECT_EQ(flat_losses(train(laboratory.plan(), threads, Execution::Threads)), losses);
-      EXPECT_EQ(difference(serial, threads), "") << changes;
-      Stages all(serial.size());
-      std::mutex mutex;
-      const auto ended = play(laboratory.experiment.shape(1).workers(), [&](WireTeam& team) {
-        Laboratory own(changes);
-        Stages stages = own.plan().stages(team);
-        train(own.plan(), stages, Execution::Mpi, nullptr, 0, &team);
-        const std::lock_guard lock(mutex);
-        for (std::size_t i = 0; i < stages.size(); ++i)
-          if (stages[i]) all[i] = std::move(stages[i]);
-      });
-      for (const Ended& process : ended)
-        if (process.error) FAIL() << process.error->what();
-      EXPECT_EQ(difference(serial, all), "") << changes;
+      expect_same_bits_in_processes(changes);
     }
 }
 

@@ -63,12 +63,6 @@ bool same_bytes(const at::Tensor& a, const at::Tensor& b) {
          std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0;
 }
 
-std::string shape_text(const at::Tensor& tensor) {
-  std::vector<std::string> sizes;
-  for (const std::int64_t size : tensor.sizes()) sizes.push_back(std::to_string(size));
-  return concat("[", join(sizes, ", "), "]");
-}
-
 std::size_t not_finite(const at::Tensor& tensor) {
   if (!tensor.is_floating_point()) return 0;
   return static_cast<std::size_t>(at::isfinite(tensor).logical_not().sum().item<std::int64_t>());
@@ -104,7 +98,7 @@ std::string how_differs(const at::Tensor& a, const at::Tensor& b) {
                                 ? std::string()
                                 : concat("in type: ", type_text(a), " and ", type_text(b), ", ");
   if (a.sizes() != b.sizes())
-    return concat(types, "in shape: ", shape_text(a), " and ", shape_text(b));
+    return concat(types, "in shape: ", list_text(a.sizes()), " and ", list_text(b.sizes()));
   return types + distance_text(a, b);
 }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/config/json.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
 
 #include "core/base/random.h"
+#include "core/base/text.h"
 #include "core/config/double_quoted.h"
-#include "core/config/value.h"
 
 namespace pipewright {
 namespace {
@@ -73,6 +75,17 @@ std::string to_json(const Value& value) {
   std::string out;
   write(value, false, out);
   return out;
+}
+
+std::string plain_text(const Value& value) {
+  if (value.is(Value::Kind::Text)) return value.text;
+  return value.is(Value::Kind::Number) ? number_text(value.number) : to_json(value);
+}
+
+Value mapping_of(std::vector<std::pair<std::string, Value>> fields) {
+  Value mapping = Value::mapping();
+  mapping.fields = std::move(fields);
+  return mapping;
 }
 
 std::string digest(const Value& value) {

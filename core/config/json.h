@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/config/value.h"
 
@@ -19,6 +21,13 @@ Value parse_json(std::string_view text, const std::string& name);
 std::string text_at(const Value& mapping, std::string_view key);
 /// The number that a mapping has under a key; kNoNumber if it has none there.
 double number_at(const Value& mapping, std::string_view key);
+
+/// A value as titles and tables have it: a text as it stands, the number 1e-1 as "0.1", and others
+/// as JSON.
+std::string plain_text(const Value& value);
+
+/// A mapping whose fields are in the order given.
+Value mapping_of(std::vector<std::pair<std::string, Value>> fields);
 
 /// Reads and parses a file of at most 16 MiB. Throws as parse_json(), and Error{Data} if it cannot
 /// be read.

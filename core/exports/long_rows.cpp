@@ -26,14 +26,6 @@ constexpr std::size_t kTogether = 1 << 16;  // bytes written at once
 const std::set<std::string> kOwnColumns{"run",  "label",  "state", "epoch",
                                         "step", "metric", "value"};
 
-/// The value of a key: what ran, or what the sweep wrote down for a run that has not begun.
-std::optional<Value> setting(const RunRecord& record, const std::string& key) {
-  if (record.config.known())
-    if (std::optional<Value> value = record.config.find_path(key)) return value;
-  const Value* const value = record.varied.find(key);
-  return value == nullptr ? std::nullopt : std::optional(*value);
-}
-
 /// The options of the resolved experiment as texts, by dotted key, without those that change
 /// nothing.
 std::map<std::string, std::string> options_of(const RunRecord& record) {
@@ -100,7 +92,7 @@ std::string csv_beginning(const ExportedRun& run, const std::vector<std::string>
   std::string text =
       concat(csv_text(run.name), ",", csv_text(run.record.label), ",", csv_text(run.record.state));
   for (const std::string& key : keys) {
-    const std::optional<Value> value = setting(run.record, key);
+    const std::optional<Value> value = run.record.setting(key);
     text += concat(",", value ? csv_text(value_text(*value)) : "");
   }
   return text;
@@ -118,7 +110,7 @@ std::string json_beginning(const ExportedRun& run, const std::vector<std::string
   object.at_or_add("label") = Value::of(run.record.label);
   object.at_or_add("state") = Value::of(run.record.state);
   for (const std::string& key : keys)
-    if (std::optional<Value> value = setting(run.record, key))
+    if (std::optional<Value> value = run.record.setting(key))
       object.at_or_add(key) = *std::move(value);
   std::string text = to_json(object);
   text.pop_back();

@@ -17,11 +17,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kPlaceFields = 2;  // of a row of steps.csv: epoch and mini-batch
 
-bool is_there(const fs::path& file) {
-  std::error_code ignored;
-  return fs::status(file, ignored).type() != fs::file_type::not_found;
-}
-
 std::vector<std::string> step_columns(const CsvReader& header) {
   std::vector<std::string> columns = header.texts();
   if (columns.size() <= kPlaceFields || columns[0] != "epoch" || columns[1] != "minibatch")
@@ -68,10 +63,10 @@ void check_files(const RunRecord& record) {
 }
 
 std::size_t epoch_column(const RunRecord& record) {
-  const auto found = std::ranges::find(record.columns, "epoch");
-  if (found == record.columns.end() && !record.columns.empty())
+  const auto column = record.column("epoch");
+  if (!column && !record.columns.empty())
     throw Error(ErrorKind::Data, "has no column 'epoch'", (record.folder / "epochs.csv").string());
-  return static_cast<std::size_t>(found - record.columns.begin());
+  return column.value_or(0);
 }
 
 StepTable read_steps(const fs::path& run_folder,

@@ -40,10 +40,9 @@ double start_of(const RunRecord& record) {
 class EpochClock {
  public:
   explicit EpochClock(const RunRecord& record) : ends_{start_of(record)} {
-    const auto seconds = std::ranges::find(record.columns, "seconds") - record.columns.begin();
+    const auto seconds = record.column("seconds");
     for (const std::vector<double>& row : record.epochs) {
-      const bool known = seconds < std::ssize(row);
-      const double of_epoch = known ? row[static_cast<std::size_t>(seconds)] : 0;
+      const double of_epoch = seconds ? row.at(*seconds) : 0;
       ends_.push_back(ends_.back() + (std::isfinite(of_epoch) ? of_epoch : 0));
     }
   }

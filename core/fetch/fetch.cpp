@@ -81,12 +81,7 @@ void download(const Download& wanted, const DownloadWatch& watch, PartFile& part
                                         : bytes_text(static_cast<double>(wanted.size_in_bytes)),
                         " from ", wanted.address));
   while (part.size() < wanted.size_in_bytes) {
-    const TransferEnd end = transfer({.address = wanted.address,
-                                      .size_in_bytes = wanted.size_in_bytes,
-                                      .patience_in_seconds = wanted.patience_in_seconds,
-                                      .progress = watch.progress,
-                                      .stop = watch.stop},
-                                     part);
+    const TransferEnd end = transfer(wanted, watch, part);
     if (end.kind == Kind::Complete) return;
     if (end.kind == Kind::Interrupted)
       throw Error(ErrorKind::Interrupted,

@@ -26,8 +26,8 @@ constexpr long kSecondsToConnect = 30, kRedirections = 10;
 /// Callbacks of libcurl. It appends the body to the part, after checking that it belongs there.
 class Receiver {
  public:
-  Receiver(const Transfer& wanted, PartFile& part, CURL* curl)
-      : wanted_(wanted), part_(part), asked_from_(part.size()), curl_(curl) {}
+  Receiver(const Download& wanted, const DownloadWatch& watch, PartFile& part, CURL* curl)
+      : wanted_(wanted), watch_(watch), part_(part), asked_from_(part.size()), curl_(curl) {}
 
   static std::size_t on_header(char* bytes, std::size_t, std::size_t count, void* self) {
     static_cast<Receiver*>(self)->header({bytes, count});
@@ -37,7 +37,7 @@ class Receiver {
     return static_cast<Receiver*>(self)->body({bytes, count}) ? count : 0;
   }
   static int on_progress(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
-    const auto* stop = static_cast<Receiver*>(self)->wanted_.stop;
+    const auto* stop = static_cast<Receiver*>(self)->watch_.stop;
     return stop != nullptr && stop->load() ? 1 : 0;
   }
 
@@ -65,7 +65,7 @@ class Receiver {
         return refuse(Kind::Refused, concat("the server sends more than the ",
                                             wanted_.size_in_bytes, " bytes of the official file"));
       part_.append(bytes);
-      if (wanted_.progress) wanted_.progress(part_.size());
+      if (watch_.progress) watch_.progress(part_.size());
       return true;
     } catch (...) {  // exceptions must not pass through C code
       fault_ = std::current_exception();
@@ -97,7 +97,8 @@ class Receiver {
     return false;
   }
 
-  const Transfer& wanted_;
+  const Download& wanted_;
+  const DownloadWatch& watch_;
   PartFile& part_;
   std::uint64_t asked_from_;
   CURL* curl_;
@@ -141,7 +142,7 @@ void trust_authorities(CURL* curl) {
   if (const char* const file = file_of_authorities()) curl_easy_setopt(curl, CURLOPT_CAINFO, file);
 }
 
-void set_options(CURL* curl, const Transfer& wanted, const PartFile& part, Receiver& receiver,
+void set_options(CURL* curl, const Download& wanted, const PartFile& part, Receiver& receiver,
                  char* fault) {
   curl_easy_setopt(curl, CURLOPT_URL, wanted.address.c_str());
   allow_http_only(curl);
@@ -181,7 +182,7 @@ Kind kind_of(CURLcode code) {
   }
 }
 
-TransferEnd end_of(CURLcode code, CURL* curl, const Transfer& wanted, const PartFile& part,
+TransferEnd end_of(CURLcode code, CURL* curl, const Download& wanted, const PartFile& part,
                    const std::string& fault) {
   long status = 0;
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
@@ -203,12 +204,12 @@ TransferEnd end_of(CURLcode code, CURL* curl, const Transfer& wanted, const Part
 
 }  // namespace
 
-TransferEnd transfer(const Transfer& wanted, PartFile& part) {
+TransferEnd transfer(const Download& wanted, const DownloadWatch& watch, PartFile& part) {
   static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
   const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl(curl_easy_init(),
                                                                  &curl_easy_cleanup);
   if (ready != CURLE_OK || curl == nullptr) return {Kind::Refused, "libcurl cannot be started"};
-  Receiver receiver(wanted, part, curl.get());
+  Receiver receiver(wanted, watch, part, curl.get());
   std::array<char, CURL_ERROR_SIZE> fault{};
   set_options(curl.get(), wanted, part, receiver, fault.data());
   const CURLcode code = curl_easy_perform(curl.get());

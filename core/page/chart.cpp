@@ -146,7 +146,6 @@ Chart chart_of(const Picture& picture) {
     ChartLine over{.name = picture.over->name,
                    .kind = ChartLine::Kind::Published,
                    .look = looks,
-                   .points = {},
                    .series = concat("over: ", picture.over->name)};
     for (const auto& [x, y] : picture.over->points)
       if (std::isfinite(x) && std::isfinite(y)) over.points.push_back({x, y, 0, 1, {}});

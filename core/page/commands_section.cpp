@@ -6,7 +6,7 @@
 namespace pipewright {
 
 PageSection commands_section(const Report& report) {
-  PageSection section{.id = "commands", .title = "Commands that repeat it", .body = {}};
+  PageSection section{.id = "commands", .title = "Commands that repeat it"};
   if (report.commands.empty()) return section;
   section.body = "<dl class=\"commands\">\n";
   for (const ReportCommand& command : report.commands)

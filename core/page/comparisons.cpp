@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 #include "core/base/parsed.h"
@@ -60,12 +61,9 @@ bool varies(const Curve& curve) {
 }
 
 double total_seconds(const RunRecord& run) {
-  const auto column = std::ranges::find(run.columns, "seconds");
-  if (column == run.columns.end()) return kNoNumber;
-  double sum = 0;
-  for (const std::vector<double>& epoch : run.epochs)
-    sum += epoch.at(static_cast<std::size_t>(column - run.columns.begin()));
-  return sum;
+  if (!run.column("seconds")) return kNoNumber;
+  const std::vector<double> seconds = run.values_of("seconds");
+  return std::accumulate(seconds.begin(), seconds.end(), 0.);
 }
 
 /// Whether the seconds of a run are those of a pipeline at work. In a serial execution one thread
@@ -133,14 +131,13 @@ std::optional<ReportFront> front_of(const TableSpec& spec, const Table& table,
   if (is_modelled(spec.metric.name) || better_values(spec.metric.name) == Better::NotJudged ||
       std::ranges::none_of(runs, &RunRecord::done))
     return std::nullopt;
-  ReportFront front{.time = "training where it ran", .unit = "s", .rows = {}};
+  ReportFront front{.time = "training where it ran", .unit = "s"};
   if (spec.hardware.empty()) {
     if (!std::ranges::all_of(runs, is_timed)) return std::nullopt;
     front.rows = measured_rows(table, runs);
   } else {
     front = {.time = concat("training as modelled on ", spec.hardware.stem().string()),
-             .unit = "h",
-             .rows = {}};
+             .unit = "h"};
     for (const TradeoffRow& row : make_tradeoff(spec, runs))
       if (std::isfinite(row.hours) && std::isfinite(row.metric))
         front.rows.push_back(

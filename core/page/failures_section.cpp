@@ -21,7 +21,7 @@ std::string reason_of(const RunRecord& run) {
 }  // namespace
 
 PageSection failures_section(const Report& report) {
-  PageSection section{.id = "failures", .title = "Runs without results", .body = {}};
+  PageSection section{.id = "failures", .title = "Runs without results"};
   HtmlTable table("Runs that are not done, with the reason that they gave",
                   {"run", "state", "reason"}, 1);
   std::size_t count = 0;

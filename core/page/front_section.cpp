@@ -44,7 +44,7 @@ PageSection front_section(const Report& report) {
                concat(rounded_text(row.time), " ", front.unit), runs_text(row.runs, row.diverged),
                row.efficient ? "★" : ""});
   }
-  Chart chart{.title = {}, .x_label = concat(front.time, ", ", front.unit), .y_label = metric};
+  Chart chart{.x_label = concat(front.time, ", ", front.unit), .y_label = metric};
   chart.bars = true;
   chart.named = front.rows.size() <= kMostNames;
   chart.log_x = spans_many_times(front.rows);

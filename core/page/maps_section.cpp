@@ -76,7 +76,7 @@ std::string map_table(const HeatMap& map) {
 }  // namespace
 
 PageSection maps_section(const Report& report) {
-  PageSection section{.id = "maps", .title = "Maps", .body = {}};
+  PageSection section{.id = "maps", .title = "Maps"};
   for (const HeatMap& map : report.maps) section.body += map_table(map);
   if (!report.maps_note.empty())
     section.body += concat("<p class=\"quiet\">", html_text(report.maps_note), "</p>\n");

@@ -108,7 +108,7 @@ std::vector<Chart> memory_charts(const Report& report) {
 }
 
 PageSection memory_section(const Report& report) {
-  PageSection section{.id = "memory", .title = "Memory over time", .body = {}};
+  PageSection section{.id = "memory", .title = "Memory over time"};
   for (const Chart& chart : report.memory)
     if (!chart.empty()) section.body += chart_figure(chart);
   const std::vector<Chart> charts = memory_charts(report);

@@ -72,7 +72,7 @@ std::string seconds_text(const Value& run) {
 }  // namespace
 
 PageSection provenance_section(const Report& report) {
-  PageSection section{.id = "machine", .title = "Machine and digests", .body = {}};
+  PageSection section{.id = "machine", .title = "Machine and digests"};
   Facts facts;
   HtmlTable runs("Runs, with the digests of their settings", {"run", "digest", "started", "took"},
                  1);

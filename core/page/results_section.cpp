@@ -6,7 +6,7 @@
 namespace pipewright {
 
 PageSection results_section(const Report& report) {
-  PageSection section{.id = "results", .title = "Results", .body = {}};
+  PageSection section{.id = "results", .title = "Results"};
   if (!report.table) return section;
   const Table& table = *report.table;
   const auto escaped = [](std::string_view text) { return html_text(text, 200); };

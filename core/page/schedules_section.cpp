@@ -84,7 +84,7 @@ std::string drawn(const ReportSchedule& each) {
 }  // namespace
 
 PageSection schedules_section(const Report& report) {
-  PageSection section{.id = "schedules", .title = "Schedules", .body = {}};
+  PageSection section{.id = "schedules", .title = "Schedules"};
   if (report.schedules.empty()) return section;
   section.body =
       "<p class=\"quiet\">Each row is a worker, each box a pass; w2 in a box, or pointing at it, "

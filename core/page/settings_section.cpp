@@ -53,7 +53,7 @@ std::string values_text(const std::map<std::string, std::size_t>& values, std::s
 }  // namespace
 
 PageSection settings_section(const Report& report) {
-  PageSection section{.id = "settings", .title = "Settings", .body = {}};
+  PageSection section{.id = "settings", .title = "Settings"};
   std::size_t known = 0;
   const Settings settings = settings_of(report.runs, known);
   HtmlTable differ("Settings in which the runs differ", {"setting", "values"}, 1);

@@ -80,10 +80,8 @@ std::map<Moment, int> numbered_moments(const std::map<int, std::vector<ProbeValu
 /// which `largest` is one. Writes its range into the legend of the stage's own line.
 ChartLine limit_line(const std::vector<ProbeValue>& values, const Limits& limits, double largest,
                      ChartLine& own) {
-  ChartLine line{.name = "limit of " + own.name,
-                 .kind = ChartLine::Kind::Published,
-                 .look = own.look,
-                 .points = {}};
+  ChartLine line{
+      .name = "limit of " + own.name, .kind = ChartLine::Kind::Published, .look = own.look};
   double least = HUGE_VAL, most = -HUGE_VAL;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double limit = limits.at(*values[i].stage, values[i].epoch);
@@ -155,16 +153,6 @@ std::map<std::size_t, std::vector<ProbeValue>> logs_of(const Report& report) {
   return logs;
 }
 
-/// The learning rate of each epoch, as the run recorded it.
-std::vector<double> rates_of(const RunRecord& run) {
-  const auto column = std::ranges::find(run.columns, "lr");
-  std::vector<double> rates;
-  if (column == run.columns.end()) return rates;
-  for (const std::vector<double>& epoch : run.epochs)
-    rates.push_back(epoch.at(static_cast<std::size_t>(column - run.columns.begin())));
-  return rates;
-}
-
 bool has_limits(const StageQuantity& quantity, const Report& report) {
   return std::string_view(quantity.probe) == "sharpness" && !report.stage_edges.empty();
 }
@@ -173,14 +161,13 @@ bool has_limits(const StageQuantity& quantity, const Report& report) {
 Limits limits_for(const Report& report, const StageQuantity& quantity, std::size_t run) {
   const auto found = report.stage_edges.find(run);
   if (!has_limits(quantity, report) || found == report.stage_edges.end()) return {};
-  return {.edges = found->second, .rates = rates_of(report.runs[run])};
+  return {.edges = found->second, .rates = report.runs[run].values_of("lr")};
 }
 
 }  // namespace
 
 PageSection strips_section(const Report& report) {
-  PageSection section{
-      .id = "strips", .title = "Stage by stage: edges, and what probes measured", .body = {}};
+  PageSection section{.id = "strips", .title = "Stage by stage: edges, and what probes measured"};
   for (const Chart& chart : report.edges) section.body += chart_figure(chart);
   for (const std::string& note : report.edges_notes)
     section.body += concat("<p class=\"quiet\">", html_text(note), "</p>\n");

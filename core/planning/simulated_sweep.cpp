@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/text.h"
+#include "core/config/json.h"
 
 namespace pipewright {
 
@@ -21,9 +22,7 @@ std::string SimulatedSweep::text_of(const SimulatedPoint& point, const std::stri
     return std::to_string(point.workers);
   if (found == keys.end()) return "–";
   const Value& value = point.values[static_cast<std::size_t>(found - keys.begin())];
-  if (value.is(Value::Kind::Null)) return "–";
-  if (value.is(Value::Kind::Text)) return value.text;
-  return value.is(Value::Kind::Number) ? number_text(value.number) : to_json(value);
+  return value.is(Value::Kind::Null) ? "–" : plain_text(value);
 }
 
 }  // namespace pipewright

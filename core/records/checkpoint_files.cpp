@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "core/base/text.h"
+#include "core/records/run_files.h"
 #include "core/system/machine_limits.h"
 
 namespace pipewright {
@@ -24,37 +25,14 @@ constexpr std::array<std::string_view, 7> kOfOneCheckpoint{"metrics.safetensors"
                                                            "stash-#.replica-#.safetensors",
                                                            "perturb-#.replica-#.safetensors"};
 
-/// Whether the name begins with the pattern, in which '#' matches one digit or more. `rest` is what
-/// follows.
-bool matches(std::string_view name, std::string_view pattern, std::string_view& rest) {
-  for (const char expected : pattern) {
-    if (name.empty() || (expected == '#' ? !is_digit(name.front()) : name.front() != expected))
-      return false;
-    name.remove_prefix(1);
-    while (expected == '#' && !name.empty() && is_digit(name.front())) name.remove_prefix(1);
-  }
-  rest = name;
-  return true;
-}
-
 /// Whether a process was writing a file of this name.
 bool is_part(std::string_view name) {
-  return name.ends_with(".part");
+  return !whole_of(name).empty();
 }
 
-/// Whether `rest` is "" or an ending such as ".4711.part".
-bool is_whole_or_part(std::string_view rest) {
-  if (rest.empty()) return true;
-  constexpr std::string_view kPart = ".part";
-  return rest.starts_with('.') && rest.ends_with(kPart) && rest.size() > kPart.size();
-}
-
-template <std::size_t count>
-bool matches_any(std::string_view name, const std::array<std::string_view, count>& patterns) {
-  std::string_view rest;
-  return std::ranges::any_of(patterns, [&](std::string_view pattern) {
-    return matches(name, pattern, rest) && is_whole_or_part(rest);
-  });
+/// Whether the name is that of such a file, finished or not.
+bool matches_any(std::string_view name, std::span<const std::string_view> patterns) {
+  return matches_one(is_part(name) ? whole_of(name) : name, patterns);
 }
 
 /// Whether the path is a folder itself, not a link to one.

@@ -6,6 +6,7 @@
 #include "core/base/csv.h"
 #include "core/base/parsed.h"
 #include "core/records/run_folder.h"
+#include "core/records/run_record.h"
 #include "core/system/file.h"
 
 namespace pipewright {
@@ -40,8 +41,7 @@ std::optional<ProbeValue> probe_value(const CsvReader& row) {
 
 std::vector<ProbeValue> read_probe_log(const fs::path& run_folder) {
   const fs::path file = run_folder / "probes.csv";
-  std::error_code none;
-  if (fs::status(file, none).type() == fs::file_type::not_found) return {};
+  if (!is_there(file)) return {};
   const std::string text = read_file(file, kLargestLog);
   CsvReader reader(text, file.string());
   std::vector<ProbeValue> values;

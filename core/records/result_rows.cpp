@@ -39,33 +39,22 @@ void add_origin(const std::filesystem::path& folder, ResultRow& row) {
   }
 }
 
-std::string setting_text(const Value& value) {
-  if (value.is(Value::Kind::Text)) return value.text;
-  return value.is(Value::Kind::Number) ? number_text(value.number) : to_json(value);
-}
-
 /// The run's value of a key, "" if it has none.
 std::string setting_of(const RunRecord& run, const std::string& key) {
-  if (run.config.known())
-    if (const auto value = run.config.find_path(key)) return setting_text(*value);
-  const Value* value = run.varied.find(key);
-  return value != nullptr ? setting_text(*value) : std::string();
+  const std::optional<Value> value = run.setting(key);
+  return value ? plain_text(*value) : std::string();
 }
 
 void add_metrics(const RunRecord& run, ResultRow& row) {
   row.epochs = run.epochs.size();
-  const auto epoch = std::ranges::find(run.columns, "epoch") - run.columns.begin();
+  const auto epoch = run.column("epoch");
   for (std::size_t i = 0; i < row.epochs; ++i)
-    if (epoch == std::ssize(run.columns) ||
-        run.epochs[i].at(static_cast<std::size_t>(epoch)) != static_cast<double>(i))
+    if (!epoch || run.epochs[i].at(*epoch) != static_cast<double>(i))
       throw Error(ErrorKind::Data,
                   concat("row ", i + 1, " is not of epoch ", i, "; expected all epochs in order"),
                   (run.folder / "epochs.csv").string());
-  for (std::size_t c = 0; c < run.columns.size(); ++c) {
-    if (static_cast<std::ptrdiff_t>(c) == epoch) continue;
-    std::vector<double>& values = row.metrics[run.columns[c]];
-    for (const std::vector<double>& of_epoch : run.epochs) values.push_back(of_epoch.at(c));
-  }
+  for (const std::string& column : run.columns)
+    if (column != "epoch") row.metrics[column] = run.values_of(column);
 }
 
 bool is_of_one_processor(const ResultRow& a, const ResultRow& b) {

@@ -12,8 +12,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <functional>
-#include <utility>
 
 #include "core/base/error.h"
 #include "core/records/checkpoint_files.h"
@@ -38,33 +36,24 @@ std::string digits_of(std::uint32_t crc) {
   return text;
 }
 
-[[noreturn]] void fail_at(const fs::path& path, std::string_view what, int code) {
-  throw Error(ErrorKind::Data, concat(what, ": ", errno_text(code)), path.string());
-}
-
 /// Reads the first `bytes` bytes, or all of a shorter file, in blocks.
 void read_blocks(const fs::path& path, std::int64_t bytes,
                  const std::function<void(std::string_view)>& take) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-  if (descriptor < 0) fail_at(path, "cannot open", errno);
+  const Descriptor file(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+  if (!file.is_open()) refuse_file(path, "cannot open", errno);
   struct stat status {};
-  if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
-    ::close(descriptor);
+  if (::fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode))
     throw Error(ErrorKind::Data, "is no regular file", path.string());
-  }
   std::string block(kBlock, '\0');
-  int code = 0;
-  while (bytes > 0 && code == 0) {
+  while (bytes > 0) {
     const auto wanted = static_cast<std::size_t>(std::min<std::int64_t>(bytes, kBlock));
-    const ssize_t count = ::read(descriptor, block.data(), wanted);
+    const ssize_t count = ::read(file.number(), block.data(), wanted);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) code = errno;
-    if (count <= 0) break;
+    if (count < 0) refuse_file(path, "cannot read", errno);
+    if (count == 0) return;
     take(std::string_view(block).substr(0, static_cast<std::size_t>(count)));
     bytes -= count;
   }
-  ::close(descriptor);
-  if (code != 0) fail_at(path, "cannot read", code);
 }
 
 }  // namespace
@@ -94,28 +83,10 @@ void check_row_log(const fs::path& folder, const RowLogPart& part) {
                 (folder / part.name).string());
 }
 
-RowLog::RowLog(fs::path path, int flags) : path_(std::move(path)) {
+RowLog::RowLog(const fs::path& path, int flags) : path_(path) {
   make_folders(path_.parent_path());
-  descriptor_ = ::open(path_.c_str(), flags | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0644);
-  if (descriptor_ < 0) fail("cannot open");
-}
-
-RowLog::RowLog(RowLog&& other) noexcept
-    : path_(std::move(other.path_)),
-      descriptor_(std::exchange(other.descriptor_, -1)),
-      bytes_(other.bytes_),
-      crc_(other.crc_) {}
-
-RowLog& RowLog::operator=(RowLog&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(bytes_, other.bytes_);
-  std::swap(crc_, other.crc_);
-  return *this;
-}
-
-RowLog::~RowLog() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  file_ = Descriptor(path_, flags | O_RDWR | O_NOFOLLOW);
+  if (!file_.is_open()) fail("cannot open");
 }
 
 void read_row_log(const fs::path& folder, const RowLogPart& part,
@@ -143,28 +114,21 @@ RowLog RowLog::begin(const fs::path& folder, std::string_view table, std::int64_
 
 RowLog RowLog::go_on(const fs::path& folder, const RowLogPart& part) {
   RowLog log(folder / part.name, 0);
-  if (::ftruncate(log.descriptor_, part.bytes) != 0) log.fail("cannot truncate");
+  if (::ftruncate(log.file_.number(), part.bytes) != 0) log.fail("cannot truncate");
   log.bytes_ = part.bytes;
   log.crc_ = static_cast<std::uint32_t>(std::stoul(part.checksum, nullptr, 16));
   return log;
 }
 
 void RowLog::append(std::string_view text) {
-  const std::uint32_t crc = crc_of(crc_, text);
-  const auto length = static_cast<std::int64_t>(text.size());
-  if (::lseek(descriptor_, bytes_, SEEK_SET) < 0) fail("cannot write");
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor_, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail("cannot write");
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  bytes_ += length;
-  crc_ = crc;
+  if (::lseek(file_.number(), bytes_, SEEK_SET) < 0) fail("cannot write");
+  write_all(file_.number(), text, path_);
+  bytes_ += static_cast<std::int64_t>(text.size());
+  crc_ = crc_of(crc_, text);
 }
 
 void RowLog::sync() const {
-  if (::fsync(descriptor_) != 0) fail("cannot sync");
+  if (::fsync(file_.number()) != 0) fail("cannot sync");
 }
 
 RowLogPart RowLog::part() const {
@@ -174,7 +138,7 @@ RowLogPart RowLog::part() const {
 void RowLog::copy_to(const fs::path& path, Syncs syncs) const {
   // Mapping the file avoids a copy of many rows in memory.
   void* const start =
-      ::mmap(nullptr, static_cast<std::size_t>(bytes_), PROT_READ, MAP_SHARED, descriptor_, 0);
+      ::mmap(nullptr, static_cast<std::size_t>(bytes_), PROT_READ, MAP_SHARED, file_.number(), 0);
   if (start == MAP_FAILED) fail("cannot map");
   try {
     write_file(path, {static_cast<const char*>(start), static_cast<std::size_t>(bytes_)}, syncs);
@@ -186,7 +150,7 @@ void RowLog::copy_to(const fs::path& path, Syncs syncs) const {
 }
 
 void RowLog::fail(std::string_view what) const {
-  fail_at(path_, what, errno);
+  refuse_file(path_, what, errno);
 }
 
 }  // namespace pipewright

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/system/descriptor.h"
 #include "core/system/file.h"
 
 namespace pipewright {
@@ -43,10 +44,6 @@ class RowLog {
                       std::int64_t minibatches, std::string_view header);
   /// Continues after a part that check_row_log() has accepted.
   static RowLog go_on(const std::filesystem::path& folder, const RowLogPart& part);
-  RowLog(RowLog&& other) noexcept;
-  RowLog& operator=(RowLog&& other) noexcept;
-  ~RowLog();
-
   /// Appends whole lines by one call.
   void append(std::string_view rows);
   /// Syncs the file, so that its rows survive a power cut.
@@ -58,11 +55,11 @@ class RowLog {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  RowLog(std::filesystem::path path, int flags);
+  RowLog(const std::filesystem::path& path, int flags);
   [[noreturn]] void fail(std::string_view what) const;
 
   std::filesystem::path path_;
-  int descriptor_ = -1;
+  Descriptor file_;
   std::int64_t bytes_ = 0;
   std::uint32_t crc_ = 0;
 };

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <string>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -29,26 +27,12 @@ bool matches(std::string_view name, std::string_view pattern) {
   return at == name.size();
 }
 
-template <std::size_t N>
-bool matches_one(std::string_view name, const std::array<std::string_view, N>& patterns) {
-  return std::ranges::any_of(patterns, [&](auto pattern) { return matches(name, pattern); });
-}
-
 constexpr std::array<std::string_view, 13> kRun{
     "experiment.yaml",    "run.json",          "steps.csv",   "epochs.csv",
     "traffic.csv",        "final.safetensors", "trace.json",  "timeline.svg",
     "last-actions-#.txt", "probes.csv",        "report.html", "events.out.tfevents.pipewright",
     "evaluations.csv"};
 constexpr std::array<std::string_view, 3> kSweep{"point.json", ".experiment.yaml", "log.txt"};
-
-/// The final name of an unfinished file: "steps.csv" for "steps.csv.123.part".
-std::string_view whole_of(std::string_view name) {
-  for (std::size_t dot = name.find('.'); dot != std::string_view::npos;
-       dot = name.find('.', dot + 1))
-    if (matches(name.substr(dot), ".#.part") || matches(name.substr(dot), ".#-#.part"))
-      return name.substr(0, dot);
-  return {};
-}
 
 /// Removes an entry; a link is removed itself.
 void remove_entry(const fs::path& path) {
@@ -70,6 +54,18 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
 }
 
 }  // namespace
+
+bool matches_one(std::string_view name, std::span<const std::string_view> patterns) {
+  return std::ranges::any_of(patterns, [&](auto pattern) { return matches(name, pattern); });
+}
+
+std::string_view whole_of(std::string_view name) {
+  for (std::size_t dot = name.find('.'); dot != std::string_view::npos;
+       dot = name.find('.', dot + 1))
+    if (matches(name.substr(dot), ".#.part") || matches(name.substr(dot), ".#-#.part"))
+      return name.substr(0, dot);
+  return {};
+}
 
 bool is_run_file(std::string_view name) {
   return matches_one(name, kRun);

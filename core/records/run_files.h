@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +15,12 @@ namespace pipewright {
 bool is_run_file(std::string_view name);
 /// Whether a sweep writes that file for its runs: "point.json", ".experiment.yaml", "log.txt".
 bool is_sweep_file(std::string_view name);
+/// Whether the name matches one of the patterns, in which each # matches one digit or more.
+bool matches_one(std::string_view name, std::span<const std::string_view> patterns);
+
+/// The final name of an unfinished file: "steps.csv" for "steps.csv.123.part"; "" of other names.
+std::string_view whole_of(std::string_view name);
+
 using NameTest = bool (*)(std::string_view name);
 
 /// Entries of a folder whose names pass the test; none if the folder is missing or a link. Throws

@@ -25,13 +25,6 @@ int integer_of(const Value& mapping, std::string_view key) {
   return value != nullptr && value->is(Value::Kind::Integer) ? static_cast<int>(value->integer) : 0;
 }
 
-/// Whether a path exists. One that cannot be examined counts as existing, so that reading it
-/// reports the error.
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::status(path, ignored).type() != fs::file_type::not_found;
-}
-
 /// Adds columns with the same value in every epoch.
 void add_columns(RunRecord& run, std::initializer_list<std::pair<const char*, double>> metrics) {
   for (const auto& [name, value] : metrics) {
@@ -124,6 +117,31 @@ void read_point(RunRecord& run) {
 
 }  // namespace
 
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::status(path, ignored).type() != fs::file_type::not_found;
+}
+
+std::optional<std::size_t> RunRecord::column(std::string_view name) const {
+  const auto found = std::ranges::find(columns, name);
+  if (found == columns.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - columns.begin());
+}
+
+std::vector<double> RunRecord::values_of(std::string_view name) const {
+  std::vector<double> values;
+  if (const auto index = column(name))
+    for (const std::vector<double>& row : epochs) values.push_back(row.at(*index));
+  return values;
+}
+
+std::optional<Value> RunRecord::setting(const std::string& key) const {
+  if (config.known())
+    if (std::optional<Value> value = config.find_path(key)) return value;
+  const Value* value = varied.find(key);
+  return value == nullptr ? std::nullopt : std::optional(*value);
+}
+
 bool RunOutcome::diverged() const {
   return state == "failed" && exit_code == static_cast<int>(ErrorKind::NotFinite);
 }
@@ -180,10 +198,8 @@ void sort_as_in_file(std::vector<RunRecord>& runs) {
 
 void write_point(const fs::path& folder, int number, const std::string& label, const Value& varied,
                  const std::string& error) {
-  Value point = Value::mapping();
-  point.at_or_add("point") = Value::of(number);
-  point.at_or_add("label") = Value::of(label);
-  point.at_or_add("varied") = varied;
+  Value point =
+      mapping_of({{"point", Value::of(number)}, {"label", Value::of(label)}, {"varied", varied}});
   if (!error.empty()) point.at_or_add("error") = Value::of(error);
   write_file(folder / kPointFile, to_json(point) + "\n");
 }
@@ -207,12 +223,8 @@ std::optional<double> metric_of(const RunRecord& run, const std::string& metric,
     if (name == metric) return value;
   for (const auto& [name, value] : run.times_to)
     if (name == metric) return value;
-  const auto column = std::ranges::find(run.columns, metric);
-  if (!run.done() || column == run.columns.end()) return std::nullopt;
-  const auto index = static_cast<std::size_t>(column - run.columns.begin());
-  std::vector<double> values;
-  for (const std::vector<double>& row : run.epochs) values.push_back(row.at(index));
-  const double value = value_at(epoch, metric, values);
+  if (!run.done()) return std::nullopt;
+  const double value = value_at(epoch, metric, run.values_of(metric));
   return std::isnan(value) ? std::nullopt : std::optional(value);
 }
 

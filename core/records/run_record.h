@@ -59,7 +59,19 @@ struct RunRecord : RunOutcome {
   double modelled_epoch_hours = 0;  ///< 0: unknown
   /// Of a run that is done: steps_to and its kin (core/tables/time_to.h); infinite: not reached.
   std::vector<std::pair<std::string, double>> times_to;
+
+  /// Where a name stands in `columns`; none: it is none of them.
+  std::optional<std::size_t> column(std::string_view name) const;
+  /// The values of a column, one for each row of `epochs`; none without such a column.
+  std::vector<double> values_of(std::string_view name) const;
+  /// The value of a dotted key in the resolved experiment or, where that does not have it or is not
+  /// known, among the varied ones.
+  std::optional<Value> setting(const std::string& key) const;
 };
+
+/// Whether a path exists. One that cannot be examined counts as existing, so that reading it
+/// reports the error.
+bool is_there(const std::filesystem::path& path);
 
 /// The names of the columns that may come from traffic.csv.
 inline constexpr std::array kTrafficColumns{"sent_ratio",  "sent_mib",      "required_mib_per_s",

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/records/run_store.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/records/leftover_runs.h"
 #include "core/records/sqlite.h"
+#include "core/system/temporary_file.h"
 
 namespace pipewright {
 namespace {
@@ -183,19 +181,9 @@ std::size_t fill(const fs::path& file, const fs::path& sweep_folder,
 
 std::size_t rebuild_run_store(const fs::path& sweep_folder, const std::vector<RunRecord>& today) {
   const fs::path whole = sweep_folder / "results.sqlite";
-  const fs::path part = concat(whole.string(), ".", ::getpid(), ".part");
-  std::error_code failed;
-  fs::remove(part, failed);
-  std::size_t runs = 0;
-  try {
-    runs = fill(part, sweep_folder, today);
-  } catch (...) {
-    fs::remove(part, failed);
-    throw;
-  }
-  fs::rename(part, whole, failed);
-  if (failed)
-    throw Error(ErrorKind::Data, concat("cannot rename: ", failed.message()), whole.string());
+  TemporaryFile part(whole);
+  const std::size_t runs = fill(part.name(), sweep_folder, today);
+  part.rename(whole);
   return runs;
 }
 

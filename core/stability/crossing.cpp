@@ -128,7 +128,7 @@ class Search {
   /// for where they are.
   Spot at(double angle) {
     const Point z = std::polar(1.0, angle);
-    Spot spot{.angle = angle, .norm = 0, .values = {}};
+    Spot spot{.angle = angle, .norm = 0};
     if (gain_.is_below && gain_.is_below(z, largest_ / between_, turn_)) return spot;
     const SquareMatrix<Point> gain = gain_.at(z);
     spot.norm = norm_of(gain);

@@ -23,7 +23,7 @@ using SymmetricSolver = Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>;
 
 SymmetricEigenvalues values_and_vectors_of(const SymmetricSolver& solver) {
   const auto size = static_cast<int>(solver.eigenvalues().size());
-  SymmetricEigenvalues found{.values = {}, .vectors = SquareMatrix<double>(size)};
+  SymmetricEigenvalues found{.vectors = SquareMatrix<double>(size)};
   for (int i = 0; i < size; ++i) {
     found.values.push_back(solver.eigenvalues()(i));
     for (int row = 0; row < size; ++row) found.vectors.at(row, i) = solver.eigenvectors()(row, i);

@@ -52,7 +52,7 @@ class Ledger {
     std::vector<int> first;
     for (int stage = 0; stage < schedule_.shape.stages; ++stage)
       first.push_back(updates_before(stage, begin));
-    Recurrence period{.stages = {}, .rules = schedule_.rules, .minibatches = length};
+    Recurrence period{.rules = schedule_.rules, .minibatches = length};
     for (int stage = 0; stage < schedule_.shape.stages; ++stage) {
       auto& updates = period.stages.emplace_back();
       const int end = updates_before(stage, begin + length);
@@ -115,11 +115,10 @@ class Ledger {
   }
 
   StageUpdate update_of(const AppliedUpdate& applied, const std::vector<int>& first) const {
-    StageUpdate update{.scale = applied.scale, .terms = {}};
+    StageUpdate update{.scale = applied.scale};
     for (const ActionPlace& place : applied.backwards) {
       const Action& backward = action(place);
-      GradientTerm term{
-          .weight = backward.scale * share_, .forward = {}, .backward = reading_of(place, first)};
+      GradientTerm term{.weight = backward.scale * share_, .backward = reading_of(place, first)};
       Action forward = backward;
       for (forward.stage = 0; forward.stage <= backward.loss; ++forward.stage)
         term.forward.push_back(reading_of(index_.forward(forward), first));

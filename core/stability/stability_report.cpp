@@ -76,8 +76,7 @@ std::string circumstances(const StabilityReport& report, const StageStability& s
 }
 
 StabilityReport stability_report(const Dynamics& dynamics) {
-  StabilityReport report{.stages = {},
-                         .lr = dynamics.lr,
+  StabilityReport report{.lr = dynamics.lr,
                          .rule = dynamics.rule,
                          .effective_delay = effective_delay(dynamics.recurrence),
                          .discrepancy = dynamics.discrepancy};

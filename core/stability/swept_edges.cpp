@@ -8,17 +8,13 @@
 #include "core/base/as_size.h"
 #include "core/base/markup.h"
 #include "core/base/text_table.h"
+#include "core/config/json.h"
 #include "core/stability/edge_text.h"
 
 namespace pipewright {
 namespace {
 
 using Line = std::vector<std::string>;
-
-std::string value_text(const Value& value) {
-  if (value.is(Value::Kind::Text)) return value.text;
-  return value.is(Value::Kind::Number) ? number_text(value.number) : to_json(value);
-}
 
 std::string last_part(const std::string& key) {
   return key.substr(key.rfind('.') + 1);
@@ -38,7 +34,7 @@ std::string contender_of(const SweptEdges& sweep, const SweptEdge& point) {
   for (std::size_t k = 0; k < sweep.keys.size(); ++k)
     if (sweep.keys[k].starts_with("scheme.") && sweep.keys[k] != "scheme.name" &&
         !point.values[k].is(Value::Kind::Null))
-      options.push_back(concat(last_part(sweep.keys[k]), " ", value_text(point.values[k])));
+      options.push_back(concat(last_part(sweep.keys[k]), " ", plain_text(point.values[k])));
   return options.empty() ? point.candidate
                          : concat(point.candidate, " (", join(options, ", "), ")");
 }
@@ -48,7 +44,7 @@ std::string condition_of(const SweptEdges& sweep, const SweptEdge& point) {
   std::vector<std::string> parts;
   for (std::size_t k = 0; k < sweep.keys.size(); ++k)
     if (!of_scheme(sweep.keys[k]) && !point.values[k].is(Value::Kind::Null))
-      parts.push_back(concat(last_part(sweep.keys[k]), " ", value_text(point.values[k])));
+      parts.push_back(concat(last_part(sweep.keys[k]), " ", plain_text(point.values[k])));
   return join(parts, ", ");
 }
 
@@ -79,7 +75,7 @@ std::vector<Winner> winners(const SweptEdges& sweep, bool only_old) {
     if (counts(point)) add(conditions, condition_of(sweep, point));
   std::vector<Winner> all;
   for (const std::string& condition : conditions) {
-    Winner winner{.condition = condition, .names = {}, .fresh = true};
+    Winner winner{.condition = condition, .fresh = true};
     const auto here = [&](const SweptEdge& p) {
       return counts(p) && condition_of(sweep, p) == condition;
     };
@@ -175,7 +171,7 @@ std::string swept_csv(const SweptEdges& sweep) {
   text += "candidate,points,lr,edge,stage,forward_delay,backward_delay,reason\n";
   for (const SweptEdge& point : sweep.points) {
     for (const Value& value : point.values)
-      text += concat(value.is(Value::Kind::Null) ? "" : csv_text(value_text(value)), ",");
+      text += concat(value.is(Value::Kind::Null) ? "" : csv_text(plain_text(value)), ",");
     text += concat(csv_text(point.candidate), ",", point.points, ",");
     text += point.known() ? concat(point.lr, ",", point.edge, ",", point.stage, ",", point.forward,
                                    ",", point.backward, ",")

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/parsed.h"
+#include "core/config/json.h"
 #include "core/experiment/identity.h"
 #include "core/sweep/sweep_plan.h"
 
@@ -42,7 +43,7 @@ std::vector<Words> parts_of(const SweepPoint& point) {
   std::vector<Words> parts{words_of(point.label)};
   for (const auto& [key, value] : point.varied) {
     if (key == "label") continue;
-    const std::string shown = shown_value(value);
+    const std::string shown = plain_text(value);
     if (value.is(Value::Kind::Text)) parts.push_back(words_of(shown));
     parts.push_back(words_of(concat(key, " ", shown)));
     parts.push_back(words_of(concat(split(key, '.').back(), " ", shown)));

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/config/json.h"
 #include "core/records/run_claim.h"
 #include "core/sweep/point_reader.h"
 #include "core/sweep/run_problems.h"
@@ -28,7 +29,7 @@ Value varied_of(const SweepPoint& point) {
 
 std::string short_text(const std::string& key, const Value& value) {
   if (value.is(Value::Kind::Text)) return value.text;
-  return concat(split(key, '.').back(), " ", shown_value(value));
+  return concat(split(key, '.').back(), " ", plain_text(value));
 }
 
 /// For each label, the varied keys (without the label) whose values differ between its points.
@@ -118,11 +119,6 @@ std::string values_title(const SweepPoint& point) {
 }
 
 }  // namespace
-
-std::string shown_value(const Value& value) {
-  if (value.is(Value::Kind::Text)) return value.text;
-  return value.is(Value::Kind::Number) ? number_text(value.number) : to_json(value);
-}
 
 std::vector<std::string> run_titles(const std::vector<SweepPoint>& points) {
   KeysOfLabels differing = keys_that_differ(points);

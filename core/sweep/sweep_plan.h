@@ -48,9 +48,6 @@ std::vector<RunRecord> records_of(const std::vector<PlannedRun>& runs);
 /// plugin is missing, is an error only if its folder does not have the configuration that ran.
 std::vector<RunRecord> sweep_records(const Value& document, const std::filesystem::path& out);
 
-/// A value as titles have it: numbers as tables write them ("1e-09"), others as in JSON.
-std::string shown_value(const Value& value);
-
 /// Titles of points: the label and what distinguishes the point from others of that label ("PD4
 /// seed 2"); without labels its values ("pipedream stages 4 seed 2").
 std::vector<std::string> run_titles(const std::vector<SweepPoint>& points);

@@ -65,7 +65,7 @@ WatchedSweep look_at(const fs::path& folder) {
   if (!fs::is_directory(folder, none))
     throw Error(ErrorKind::Experiment, "is no folder; expected that of a sweep or a run",
                 folder.string());
-  WatchedSweep sweep{.runs = {}, .at_work = is_held(folder)};
+  WatchedSweep sweep{.at_work = is_held(folder)};
   if (is_run_folder(fs::directory_entry(folder)))
     sweep.runs.push_back(watched(folder, sweep.at_work));
   else

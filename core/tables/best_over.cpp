@@ -30,7 +30,7 @@ Candidates candidates_of(const TableSpec& spec, const std::vector<RunRecord>& ru
     std::vector<Candidate>& here = all[group[i]];
     const std::string value = key_text(runs[i], spec.best_over->name);
     auto found = std::ranges::find(here, value, &Candidate::value);
-    if (found == here.end()) found = here.insert(here.end(), {.value = value, .held_out = {}});
+    if (found == here.end()) found = here.insert(here.end(), {.value = value});
     const bool held_out = has_held_out(runs[i]);
     found->shown = found->shown || held_out == shows_held_out;
     if (!held_out) continue;
@@ -51,7 +51,7 @@ std::optional<BestValue> best_of(const std::vector<Candidate>& candidates, bool 
     if (best && mean == best->mean)
       best->as_good.push_back(each.value);
     else if (!best || (smaller ? mean < best->mean : mean > best->mean))
-      best = {.value = each.value, .as_good = {}, .mean = mean, .runs = each.held_out.size()};
+      best = {.value = each.value, .mean = mean, .runs = each.held_out.size()};
   }
   return best;
 }
@@ -59,11 +59,7 @@ std::optional<BestValue> best_of(const std::vector<Candidate>& candidates, bool 
 }  // namespace
 
 bool has_held_out(const RunRecord& run) {
-  constexpr const char* kOption = "loader.validation";
-  std::optional<Value> held_out;
-  if (run.config.known()) held_out = run.config.find_path(kOption);
-  if (const Value* varied = run.varied.find(kOption); !held_out && varied != nullptr)
-    held_out = *varied;
+  const std::optional<Value> held_out = run.setting("loader.validation");
   return held_out && held_out->is(Value::Kind::Integer) && held_out->integer > 0;
 }
 

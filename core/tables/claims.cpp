@@ -19,7 +19,7 @@ constexpr std::array kConditions{"less",     "close",  "diverges",
 /// One group: a mapping of keys to values. Records a problem and returns an empty one if it is
 /// something else.
 ClaimGroup read_group(const Value& given, const std::string& option, Problems& problems) {
-  ClaimGroup group{.values = {}, .option = option, .place = given.place};
+  ClaimGroup group{.option = option, .place = given.place};
   const auto refuse = [&](const Place& place, const std::string& message) {
     problems.add(place, concat(option, message));
   };
@@ -42,7 +42,7 @@ ClaimGroup read_group(const Value& given, const std::string& option, Problems& p
 ClaimGroup read_group_or_mean(const Value& given, const std::string& option, Problems& problems) {
   if (!given.is(Value::Kind::Sequence) || given.items.size() < 2)
     return read_group(given, option, problems);
-  ClaimGroup mean{.values = {}, .option = option, .place = given.place};
+  ClaimGroup mean{.option = option, .place = given.place};
   for (std::size_t i = 0; i < given.items.size(); ++i)
     mean.parts.push_back(read_group(given.items[i], concat(option, "[", i, "]"), problems));
   return mean;
@@ -69,15 +69,7 @@ std::vector<ClaimGroup> read_groups(Options& options, const std::string& claim, 
 }
 
 Claim read_claim(Options& options, const std::string& name, Problems& problems) {
-  Claim claim{.say = {},
-              .option = name,
-              .metric = {},
-              .less = {},
-              .close = {},
-              .diverges = {},
-              .finishes = {},
-              .learns = {},
-              .learns_nothing = {}};
+  Claim claim{.option = name};
   claim.say = options.required_text("say", "The claim in one sentence, as it is printed.");
   claim.metric.name = options.text("metric", "", "What is compared; default: table.metric.");
   claim.metric.place = options.where("metric");

@@ -111,8 +111,7 @@ std::vector<Collected> collected(const Line& line, const PlotSpec& spec, const A
 
 /// `hours`: modelled hours per epoch; 1 if the x-axis has none.
 Curve curve_of(const Collected& line, PlotInterval interval, double hours) {
-  Curve curve{
-      .name = line.name, .points = {}, .published = {}, .diverged = {}, .color = 0, .series = {}};
+  Curve curve{.name = line.name, .color = 0};
   curve.runs = static_cast<int>(line.runs.size());
   curve.unfinished = line.unfinished;
   for (const auto& [x, values] : line.values) {
@@ -173,7 +172,7 @@ Axis axis_of(const PlotSpec& spec, const std::vector<RunRecord>& runs, Problems&
     if (!spec.x_title.empty()) axis.label = spec.x_title;
     return axis;
   }
-  Axis axis{.label = spec.x.name, .log = spec.log_x, .names = {}};
+  Axis axis{.label = spec.x.name, .log = spec.log_x};
   if (spec.in_hours()) axis.label = concat("modelled hours on ", spec.hardware.stem().string());
   if (spec.log_x && spec.x.name != "epoch" && !spec.over_evaluations())
     problems.add(spec.x.place, concat("plot.x: ", spec.x.name,
@@ -327,7 +326,7 @@ OverCurve over_curve(const PlotOver& over, const RunRecord& run, Problems& probl
     fine = numbers.has(column, key.place, kWhat, problems) && fine;
     texts.emplace_back(column, key_text(run, key.name));
   }
-  OverCurve curve{.name = over.label.empty() ? over.y.name : over.label, .points = {}};
+  OverCurve curve{.name = over.label.empty() ? over.y.name : over.label};
   if (!fine) return curve;
   const auto number = [&](std::size_t row, const TableKey& column) {
     const std::string& text = numbers.rows[row][numbers.index_of(column.name)];
@@ -369,11 +368,9 @@ std::vector<Picture> make_pictures(const PlotSpec& given, const std::vector<RunR
                     .metric = spec.metric.name,
                     .percent = is_share(spec.metric.name),
                     .hours_on = spec.in_hours() ? spec.hardware.stem().string() : "",
-                    .curves = {},
                     .x = axis,
                     .log_y = spec.log_y,
-                    .interval = spec.interval,
-                    .over = {}};
+                    .interval = spec.interval};
     add_curves(picture, group, spec, numbers);
     const auto is_empty = [](const Curve& curve) { return curve.points.empty(); };
     if (picture.curves.empty() ||

@@ -64,7 +64,7 @@ struct Picture {
   bool percent = false;  ///< points are in percent
   std::string hours_on;  ///< hardware, if the x-axis has modelled hours; "": none
   std::vector<Curve> curves;
-  Axis x{.label = "epoch", .names = {}};
+  Axis x{.label = "epoch"};
   bool log_y = false;
   PlotInterval interval = PlotInterval::Deviation;
   std::optional<OverCurve> over;

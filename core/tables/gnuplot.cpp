@@ -185,16 +185,15 @@ void add_plots(const Picture& picture, std::size_t i, std::vector<std::string>& 
 std::string gnuplot_script(const Picture& picture, PictureFormat format,
                            const std::filesystem::path& file) {
   const std::vector<double> places = places_of(picture);
-  std::string text = gnuplot_head(format, file, picture.title) +
-                     gnuplot_axis("x", picture.x, places) + range_of(picture.x, places) +
-                     gnuplot_axis("y",
-                                  {.label = picture.metric + (picture.percent ? " (%)" : ""),
-                                   .log = picture.log_y,
-                                   .names = {}},
-                                  {}) +
-                     ticks_of(picture, places) +
-                     "set grid\nset key outside right top\nset style fill transparent solid 0.15 "
-                     "noborder\n";
+  std::string text =
+      gnuplot_head(format, file, picture.title) + gnuplot_axis("x", picture.x, places) +
+      range_of(picture.x, places) +
+      gnuplot_axis(
+          "y", {.label = picture.metric + (picture.percent ? " (%)" : ""), .log = picture.log_y},
+          {}) +
+      ticks_of(picture, places) +
+      "set grid\nset key outside right top\nset style fill transparent solid 0.15 "
+      "noborder\n";
   if (const std::string words = interval_words(picture); !words.empty())
     text += concat("set key title ", drawn_text(words), "\n");
   text += crosses(picture);

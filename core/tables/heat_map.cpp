@@ -87,9 +87,7 @@ std::vector<HeatMap> make_maps(const PlotSpec& spec, const std::vector<RunRecord
                 .percent = is_share(spec.metric.name),
                 .x = x,
                 .y = y,
-                .log_color = spec.log_color,
-                .cells = {},
-                .over = {}};
+                .log_color = spec.log_color};
     map.cells = cells_of(group, spec, map);
     if (map.cells.empty()) continue;
     check_drawable(map, spec, problems);

@@ -72,8 +72,7 @@ Comparison compared(const MeanDifference& difference, const std::vector<double>&
                         .mean_a = moments_of(a).mean,
                         .mean_b = moments_of(b).mean,
                         .runs_a = a.size(),
-                        .runs_b = b.size(),
-                        .differences = {}};
+                        .runs_b = b.size()};
   // Differences that are equal but for rounding are equal.
   const double largest = std::max(std::abs(comparison.mean_a), std::abs(comparison.mean_b));
   if (difference.standard_error > 1e-14 * largest) return comparison;

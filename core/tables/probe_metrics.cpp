@@ -26,14 +26,13 @@ std::optional<int> stage_in(std::string_view brackets) {
 void add_column(RunRecord& run, const std::string& name, const std::vector<ProbeValue>& values) {
   if (values.empty() || std::ranges::count(run.columns, name) > 0) return;
   if (run.columns.empty()) run.columns.emplace_back("epoch");
-  const auto epoch_column = std::ranges::find(run.columns, "epoch") - run.columns.begin();
-  if (epoch_column == std::ssize(run.columns)) return;
+  const auto epoch_column = run.column("epoch");
+  if (!epoch_column) return;
   std::map<int, std::vector<double>> of_epoch;
   for (const ProbeValue& each : values) of_epoch[each.epoch].push_back(each.value);
   run.columns.push_back(name);
   for (std::vector<double>& row : run.epochs) {
-    const double epoch = row.at(static_cast<std::size_t>(epoch_column));
-    const auto found = of_epoch.find(static_cast<int>(epoch));
+    const auto found = of_epoch.find(static_cast<int>(row.at(*epoch_column)));
     row.push_back(found == of_epoch.end() ? kNoNumber : moments_of(found->second).mean);
   }
 }

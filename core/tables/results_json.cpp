@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tables/results_json.h"
 
+#include "core/config/json.h"
 #include "core/config/value.h"
 #include "core/tables/time_to.h"
 
@@ -17,13 +18,6 @@ Value listed_values(const std::vector<Item>& items) {
   Value list = Value::sequence();
   for (const Item& item : items) list.items.push_back(Value::of(item));
   return list;
-}
-
-/// A mapping in the order given.
-Value mapping_of(std::vector<std::pair<std::string, Value>> fields) {
-  Value mapping = Value::mapping();
-  mapping.fields = std::move(fields);
-  return mapping;
 }
 
 Value cell_value(const Table& table, const std::vector<std::string>& row, const std::string& column,

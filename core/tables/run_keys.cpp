@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/parsed.h"
 #include "core/base/wording.h"
+#include "core/config/json.h"
 #include "core/config/options.h"
 #include "core/schedule/schedule.h"
 #include "core/tables/probe_metrics.h"
@@ -67,10 +68,7 @@ std::optional<Value> workers_of(const RunRecord& run) {
 /// The run's value of a key, or of the derived key `workers`; none if it has no such option.
 std::optional<Value> value_of(const RunRecord& run, const std::string& key) {
   if (key == "workers") return workers_of(run);
-  if (run.config.known())
-    if (const std::optional<Value> value = run.config.find_path(key)) return value;
-  if (const Value* value = run.varied.find(key)) return *value;
-  return std::nullopt;
+  return run.setting(key);
 }
 
 void add_options_of(const Value& config, const std::string& prefix, std::vector<std::string>& out) {
@@ -121,12 +119,7 @@ void check_probe_metric(const TableKey& metric, const char* what,
 }  // namespace
 
 std::string value_text(const Value& value) {
-  switch (value.kind) {
-    case Value::Kind::Null: return "";
-    case Value::Kind::Text: return value.text;
-    case Value::Kind::Number: return number_text(value.number);
-    default: return to_json(value);
-  }
+  return value.is(Value::Kind::Null) ? "" : plain_text(value);
 }
 
 std::map<std::string, std::string> option_texts(const Value& document) {

@@ -19,15 +19,11 @@ namespace {
 
 /// A metric over epochs, from the columns of epochs.csv. x counts epochs from 1.
 std::vector<Sample> samples_of_epochs(const RunRecord& run, const std::string& metric) {
-  const auto column = std::ranges::find(run.columns, metric);
-  const auto epoch = std::ranges::find(run.columns, "epoch");
+  const auto column = run.column(metric), epoch = run.column("epoch");
   std::vector<Sample> samples;
-  if (column == run.columns.end() || epoch == run.columns.end()) return samples;
-  for (const std::vector<double>& row : run.epochs) {
-    const double value = row.at(static_cast<std::size_t>(column - run.columns.begin()));
-    const double at = row.at(static_cast<std::size_t>(epoch - run.columns.begin()));
-    if (!std::isnan(value)) samples.push_back({at + 1, value, {}});
-  }
+  if (!column || !epoch) return samples;
+  for (const std::vector<double>& row : run.epochs)
+    if (!std::isnan(row.at(*column))) samples.push_back({row.at(*epoch) + 1, row.at(*column), {}});
   return samples;
 }
 

@@ -84,7 +84,7 @@ MeasuredGroup gathered(const ClaimGroup& group, const Measure& measure,
       parts.push_back(gathered(part, measure, runs, failed_as));
     return mean_of(group.name(), parts);
   }
-  MeasuredGroup all{.name = group.name(), .measured = {}};
+  MeasuredGroup all{.name = group.name()};
   for (const RunRecord& run : runs) {
     if (!group.has(run)) continue;
     ++all.runs;
@@ -378,7 +378,7 @@ Verdict verdict_of(const Claim& claim, std::vector<ClaimTest> tests) {
   const auto any = [&](Outcome outcome) {
     return std::ranges::find(tests, outcome, &ClaimTest::outcome) != tests.end();
   };
-  Verdict verdict{.say = claim.say, .outcome = Outcome::Held, .why = {}, .tests = {}};
+  Verdict verdict{.say = claim.say, .outcome = Outcome::Held};
   if (any(Outcome::NotShown)) verdict.outcome = Outcome::NotShown;
   if (any(Outcome::NotHeld)) verdict.outcome = Outcome::NotHeld;
   std::vector<std::string> parts;

@@ -76,7 +76,7 @@ std::string turns_text(const Schedule& schedule, const Spans& spans) {
 }  // namespace
 
 MeasuredTimes measured_times(const ProvedSchedule& proved, const Spans& spans) {
-  MeasuredTimes times{.makespan = end_of(spans), .workers = {}};
+  MeasuredTimes times{.makespan = end_of(spans)};
   times.workers.resize(spans.size());
   std::vector<std::map<int, double>> waits(spans.size());
   std::vector<double> waits_within(spans.size());  // an action: a reduction waits in its own

@@ -207,8 +207,7 @@ void check_one(const CommandLine& line, Value document, const std::string& remar
   std::optional<HardwareFit> fit;
   if (machine) fit = fit_on(*experiment, *machine, costs);
   const Experiment settled = experiment->with(
-      fit ? fit->layout
-          : settle_layout(*experiment, {.runs = kRuns, .recorded = {}, .tell = tell}, alone));
+      fit ? fit->layout : settle_layout(*experiment, {.runs = kRuns, .tell = tell}, alone));
   const Plan plan = make_plan(settled);
   check_weights(plan);
   print_plan(plan, fit);
@@ -309,8 +308,7 @@ void check_all_of(const CommandLine& line, Value document, const Problems& fault
   std::set<std::string> rules;
   std::map<std::string, std::vector<std::string>> remarks;  // with the runs that have each
   const std::size_t runs = check_sweep(
-      document,
-      {.runs = std::filesystem::path(kRuns) / name, .recorded = {}, .tell = tell, .of_sweep = true},
+      document, {.runs = std::filesystem::path(kRuns) / name, .tell = tell, .of_sweep = true},
       machine,
       [&](const std::string& title, std::size_t of, const Plan& plan,
           const std::optional<HardwareFit>& fit) {

@@ -42,8 +42,7 @@ Side side_of_run(const fs::path& folder) {
                 folder.string());
   if (fs::exists(folder / "run.json", none)) check_plugins(run);
   Problems faults;
-  const OneExperiment one = one_experiment(
-      {.file = run.experiment(), .profile = {}, .sets = {}, .point = {}, .out = {}}, faults);
+  const OneExperiment one = one_experiment({.file = run.experiment()}, faults);
   return {folder.string(), folder, read_experiment(one.document, faults)};
 }
 
@@ -56,8 +55,7 @@ Side side_of(const fs::path& path, const std::string& point) {
     return side_of_run(path);
   }
   Problems faults;
-  const OneExperiment one =
-      one_experiment({.file = path, .profile = {}, .sets = {}, .point = point, .out = {}}, faults);
+  const OneExperiment one = one_experiment({.file = path, .point = point}, faults);
   const std::string name =
       one.remark.empty() ? path.string() : concat(path.string(), ", ", one.remark);
   return {name, std::nullopt, read_experiment(one.document, faults)};

@@ -135,7 +135,7 @@ int run_plot(const std::vector<std::string>& arguments) {
   if (line.given("results")) refuse_what_rows_lack(spec);
   const std::filesystem::path results = results_folder(given, document);
   const std::vector<RunRecord> runs =
-      results_on(spec.hardware, document, results, {.results = line.text("results"), .keep = {}});
+      results_on(spec.hardware, document, results, {.results = line.text("results")});
   const std::filesystem::path folder =
       line.given("output") ? std::filesystem::path(line.text("output")) : results / "plots";
   if (spec.kind == PlotKind::Map) {

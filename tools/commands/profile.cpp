@@ -155,8 +155,8 @@ int run_profile(const std::vector<std::string>& arguments) {
   if (!settings.device.is_meta()) {  // counted bytes are the same in both formats
     const auto tell = [](const std::string& text) { print_error("%s\n", text.c_str()); };
     Team alone;
-    experiment = experiment.with(
-        settle_memory_format(experiment, {.runs = "runs", .recorded = {}, .tell = tell}, alone));
+    experiment =
+        experiment.with(settle_memory_format(experiment, {.runs = "runs", .tell = tell}, alone));
   }
   StatusLine status(stderr);
   settings.on_layer = [&](std::size_t layer) {

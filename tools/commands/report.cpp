@@ -120,7 +120,7 @@ ReportSource source_of(const CommandLine& line, const ExperimentArguments& given
   const fs::path folder = results_folder(given, document);
   const TableSpec table = read_table_spec(document);
   std::vector<RunRecord> runs =
-      results_on(table.hardware, document, folder, {.results = line.text("results"), .keep = {}});
+      results_on(table.hardware, document, folder, {.results = line.text("results")});
   ReportSource source{std::move(document), std::move(runs), folder, false};
   require_begun(given, source.folder, source.runs);
   return source;

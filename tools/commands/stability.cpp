@@ -97,7 +97,7 @@ GivenHessian read_hessian(const std::filesystem::path& file, int stages) {
   if (rows > kMostRows)
     refuse(concat("matrix has ", counted(rows, "row"), "; expected at most ", kMostRows,
                   ", because the time grows with their third power"));
-  GivenHessian hessian{.matrix = {}, .blocks = read_blocks(document, rows, stages, refuse)};
+  GivenHessian hessian{.blocks = read_blocks(document, rows, stages, refuse)};
   for (const Value& row : matrix->items) {
     if (std::ssize(row.items) != rows)
       refuse(concat("row ", hessian.matrix.size(), " of the matrix has ",

@@ -115,7 +115,7 @@ void collect(const Sweep& sweep, const SweepResult& result) {
                        " done; the same command with --resume",
                        sweep.settings.overwrite ? " instead of --overwrite" : "", " goes on, and `",
                        command_with("table", sweep.given, ""), "` shows what is done"));
-  use_rows({.results = sweep.rows, .keep = {}}, sweep.document, records);
+  use_rows({.results = sweep.rows}, sweep.document, records);
   print_results(sweep.document, records);
   print_error("%zu of %s done, see %s\n", done, counted(sweep.runs.size(), "run").c_str(),
               (sweep.settings.out / "results.sqlite").c_str());

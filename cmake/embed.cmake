@@ -2,7 +2,7 @@
 # Compiles the style and the script of the report's page, and the papers that it cites, into the program.
 set(_page ${PROJECT_SOURCE_DIR}/core/page)
 set(PIPEWRIGHT_EMBEDDED ${PROJECT_BINARY_DIR}/generated/page_files.cpp)
-set(_source "#include \"core/page/embedded.h\"\nnamespace pipewright {\n")
+set(_source "#include \"core/page/html.h\"\nnamespace pipewright {\n")
 foreach(_each kPageStyle:page.css kPageScript:page.js kPapers:papers.bib)
   string(REPLACE ":" ";" _each ${_each})
   list(GET _each 0 _name)

@@ -63,4 +63,8 @@ std::string render_measured_trace(const ProvedSchedule& proved,
                                   const std::vector<std::vector<Span>>& spans,
                                   const std::string& execution);
 
+/// As prove(), but the message of a refusal ends with the grid, in which the culprit is marked.
+/// Throws Error{Schedule}.
+ProvedSchedule prove_for_eyes(Schedule&& schedule);
+
 }  // namespace pipewright

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <utility>
 
+#include "core/base/printed.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
 
@@ -35,9 +35,11 @@ std::string main_loss(const Simulation& simulation, const IdleParts& idle) {
 }  // namespace
 
 std::string pace_text(double per_second) {
-  char text[32];
-  std::snprintf(text, sizeof text, per_second < 100 ? "%.2f" : "%.0f", per_second);
-  return text;
+  return printed(per_second < 100 ? "%.2f" : "%.0f", per_second);
+}
+
+std::string percent_of(double part, double whole) {
+  return printed("%.1f %%", whole > 0 ? 100 * part / whole : 0.);
 }
 
 std::size_t neediest_worker(const Hardware& hardware, const Simulation& simulation) {

@@ -18,6 +18,9 @@ std::size_t neediest_worker(const Hardware& hardware, const Simulation& simulati
 /// Samples a second with two digits behind the point, or as a whole number from 100 on.
 std::string pace_text(double per_second);
 
+/// "12.3 %"; "0.0 %" of nothing.
+std::string percent_of(double part, double whole);
+
 /// "worker 0 needs most memory, 9.31 GiB, and its device has 8.00 GiB: it does not fit".
 std::string memory_answer(const Hardware& hardware, const Simulation& simulation);
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 
 #include "core/base/text.h"
 #include "core/drawing/render.h"

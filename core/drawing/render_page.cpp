@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/drawing/render_page.h"
 
-#include <array>
 #include <cmath>
 
 #include "core/base/markup.h"
@@ -100,6 +99,13 @@ std::string signed_text(int number) {
 double text_width(std::string_view text, double size) {
   return static_cast<double>(character_count(text)) * size *
          0.556;  // a digit of Helvetica is 0.556 em wide
+}
+
+double round_step(double range, int ticks) {
+  const double raw = range / ticks, power = std::pow(10, std::floor(std::log10(raw)));
+  for (const double step : {1.0, 2.0, 5.0})
+    if (raw <= step * power) return step * power;
+  return 10 * power;
 }
 
 }  // namespace pipewright

@@ -63,4 +63,7 @@ std::string signed_text(int number);
 /// The approximate width of the text, in pixels.
 double text_width(std::string_view text, double size);
 
+/// The distance between about so many ticks of a range: 1, 2 or 5 times a power of ten.
+double round_step(double range, int ticks);
+
 }  // namespace pipewright

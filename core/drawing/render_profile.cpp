@@ -2,8 +2,8 @@
 #include "core/drawing/render_profile.h"
 
 #include <cmath>
-#include <cstdio>
 
+#include "core/base/printed.h"
 #include "core/base/text_table.h"
 #include "core/base/wording.h"
 
@@ -22,12 +22,6 @@ LayerCost total(const Profile& profile) {
     sum.parameters += cost.parameters;
   }
   return sum;
-}
-
-std::string printed(const char* format, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
 }
 
 std::string bytes_column(std::int64_t count) {

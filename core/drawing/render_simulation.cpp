@@ -2,14 +2,14 @@
 #include "core/drawing/render_simulation.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <numeric>
 #include <set>
 
 #include "core/base/as_size.h"
 #include "core/base/printable.h"
 #include "core/base/text.h"
+#include "core/base/text_table.h"
 #include "core/base/wording.h"
+#include "core/config/json.h"
 #include "core/drawing/render_answer.h"
 #include "core/drawing/render_labels.h"
 #include "core/schedule/dependencies.h"
@@ -20,30 +20,6 @@ namespace {
 constexpr std::size_t kMostRows = 32;
 
 using Row = std::vector<std::string>;
-
-/// The rows as text with aligned columns, the first one left-aligned.
-std::string aligned(const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths;
-  for (const Row& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()), 0);
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width_of(row[c]));
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      const std::string blanks(widths[c] - width_of(row[c]), ' ');
-      text += c == 0 ? concat(' ', row[c], blanks) : concat("  ", blanks, row[c]);
-    }
-    text += '\n';
-  }
-  return text;
-}
-
-std::string percent(double part, double whole) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %%", whole > 0 ? 100 * part / whole : 0);
-  return text;
-}
 
 std::string bytes(std::int64_t count) {
   return bytes_text(static_cast<double>(count));
@@ -71,19 +47,21 @@ class Places {
 template <class Item, class Place, class Print>
 std::string table(Row heads, const std::vector<Item>& items, const Place& place,
                   const Print& print) {
-  std::vector<Row> rows{std::move(heads)};
+  TextTable lines(std::move(heads), {0});
   std::set<std::pair<std::string, Row>> known;
-  std::size_t alike = 0, more = 0;
+  std::size_t shown = 0, alike = 0, more = 0;
   for (std::size_t i = 0; i < items.size(); ++i) {
     Row row = print(i, items[i]);
     if (!known.emplace(place(i), Row(row.begin() + 1, row.end())).second)
       ++alike;
-    else if (rows.size() > kMostRows)
+    else if (shown == kMostRows)
       ++more;
-    else
-      rows.push_back(std::move(row));
+    else {
+      lines.add(std::move(row));
+      ++shown;
+    }
   }
-  std::string text = aligned(rows);
+  std::string text = lines.text();
   if (alike > 0) text += concat(" … and ", alike, " like these, of further replicas\n");
   if (more > 0) text += concat(" … and ", more, " more\n");
   return text;
@@ -105,9 +83,9 @@ std::string worker_table(const Schedule& schedule, const Simulation& simulation)
   const auto place = [&](std::size_t w) { return places.of(static_cast<int>(w)); };
   return table(heads, simulation.workers, place, [&](std::size_t w, const WorkerReport& worker) {
     const std::string stages = labels.plain() ? "" : concat(": ", labels.stages(w));
-    Row row{concat(w, stages), percent(worker.computing, simulation.makespan),
-            percent(worker.communicating, simulation.makespan),
-            percent(worker.idle, simulation.makespan)};
+    Row row{concat(w, stages), percent_of(worker.computing, simulation.makespan),
+            percent_of(worker.communicating, simulation.makespan),
+            percent_of(worker.idle, simulation.makespan)};
     if (memory)
       for (const std::int64_t part :
            {worker.peak.total(), worker.peak.weights, worker.peak.gradients, worker.peak.optimizer,
@@ -119,7 +97,7 @@ std::string worker_table(const Schedule& schedule, const Simulation& simulation)
 
 Row traffic_row(const std::string& name, const Traffic& traffic, double makespan) {
   return {name, std::to_string(traffic.messages), bytes(traffic.bytes),
-          percent(traffic.busy, makespan)};
+          percent_of(traffic.busy, makespan)};
 }
 
 /// The copies to the memory of the host and back; "" if there are none.
@@ -137,7 +115,7 @@ std::string offload_table(const Schedule& schedule, const Simulation& simulation
                const HostCopies& host = worker.host;
                Row row = traffic_row(concat(w, " ⇄ host"), host.offloaded, simulation.makespan);
                row.push_back(bytes(host.most_bytes));
-               row.push_back(percent(host.waiting, simulation.makespan));
+               row.push_back(percent_of(host.waiting, simulation.makespan));
                return row;
              });
 }
@@ -200,45 +178,38 @@ std::string launches(const Schedule& schedule, const Hardware& hardware,
 }
 
 Value traffic_value(const Traffic& traffic) {
-  Value value = Value::mapping();
-  value.at_or_add("messages") = Value::of(traffic.messages);
-  value.at_or_add("bytes") = Value::of(traffic.bytes);
-  value.at_or_add("busy") = Value::of(traffic.busy);
-  return value;
+  return mapping_of({{"messages", Value::of(traffic.messages)},
+                     {"bytes", Value::of(traffic.bytes)},
+                     {"busy", Value::of(traffic.busy)}});
 }
 
 Value use_value(const MemoryUse& use) {
-  Value value = Value::mapping();
-  value.at_or_add("total") = Value::of(use.total());
-  value.at_or_add("weights") = Value::of(use.weights);
-  value.at_or_add("gradients") = Value::of(use.gradients);
-  value.at_or_add("optimizer") = Value::of(use.optimizer);
-  value.at_or_add("activations") = Value::of(use.activations);
-  value.at_or_add("boundaries") = Value::of(use.boundaries);
-  value.at_or_add("passing") = Value::of(use.passing);
-  return value;
+  return mapping_of({{"total", Value::of(use.total())},
+                     {"weights", Value::of(use.weights)},
+                     {"gradients", Value::of(use.gradients)},
+                     {"optimizer", Value::of(use.optimizer)},
+                     {"activations", Value::of(use.activations)},
+                     {"boundaries", Value::of(use.boundaries)},
+                     {"passing", Value::of(use.passing)}});
 }
 
 Value copies_value(const HostCopies& host) {
-  Value value = Value::mapping();
-  value.at_or_add("copies") = Value::of(host.offloaded.messages);
-  value.at_or_add("bytes") = Value::of(host.offloaded.bytes);
-  value.at_or_add("busy") = Value::of(host.offloaded.busy);
-  value.at_or_add("waiting") = Value::of(host.waiting);
-  value.at_or_add("most_bytes") = Value::of(host.most_bytes);
-  return value;
+  return mapping_of({{"copies", Value::of(host.offloaded.messages)},
+                     {"bytes", Value::of(host.offloaded.bytes)},
+                     {"busy", Value::of(host.offloaded.busy)},
+                     {"waiting", Value::of(host.waiting)},
+                     {"most_bytes", Value::of(host.most_bytes)}});
 }
 
 Value worker_value(const Simulation& simulation, std::size_t w) {
   const WorkerReport& worker = simulation.workers[w];
-  Value value = Value::mapping();
-  value.at_or_add("worker") = Value::of(static_cast<std::int64_t>(w));
-  value.at_or_add("computing") = Value::of(worker.computing);
-  value.at_or_add("communicating") = Value::of(worker.communicating);
-  value.at_or_add("idle") = Value::of(worker.idle);
-  value.at_or_add("utilisation") = Value::of(simulation.utilisation(w));
-  value.at_or_add("peak") = use_value(worker.peak);
-  value.at_or_add("peak_at") = Value::of(worker.peak_at);
+  Value value = mapping_of({{"worker", Value::of(static_cast<std::int64_t>(w))},
+                            {"computing", Value::of(worker.computing)},
+                            {"communicating", Value::of(worker.communicating)},
+                            {"idle", Value::of(worker.idle)},
+                            {"utilisation", Value::of(simulation.utilisation(w))},
+                            {"peak", use_value(worker.peak)},
+                            {"peak_at", Value::of(worker.peak_at)}});
   if (worker.host.offloaded.messages > 0) value.at_or_add("offload") = copies_value(worker.host);
   if (worker.memory.empty()) return value;
   Value& steps = value.at_or_add("memory") = Value::sequence();
@@ -262,10 +233,10 @@ std::string render_simulation(const Schedule& schedule, const Hardware& hardware
                  time_text(period), " a mini-batch\n");
   text += concat("throughput  ", pace_text(period > 0 ? static_cast<double>(samples) / period : 0),
                  " samples/s in the steady part\n");
-  text += concat("bubble      ", percent(simulation.bubble, 1),
-                 " of all workers' time: ", percent(idle.schedule, 1), " by the schedule itself, ",
-                 percent(idle.stages, 1), " by uneven stages, ", percent(idle.transfers, 1),
-                 " by transfers\n\n");
+  text += concat("bubble      ", percent_of(simulation.bubble, 1),
+                 " of all workers' time: ", percent_of(idle.schedule, 1),
+                 " by the schedule itself, ", percent_of(idle.stages, 1), " by uneven stages, ",
+                 percent_of(idle.transfers, 1), " by transfers\n\n");
   text += worker_table(schedule, simulation);
   const Places places(shape);
   if (!simulation.links.empty())
@@ -298,10 +269,9 @@ Value simulation_value(const Schedule& schedule, const Hardware& hardware,
   if (schedule.shape.slices > 1) value.at_or_add("slices") = Value::of(schedule.shape.slices);
   value.at_or_add("makespan") = Value::of(simulation.makespan);
   value.at_or_add("bubble") = Value::of(simulation.bubble);
-  Value& parts = value.at_or_add("bubble_parts") = Value::mapping();
-  parts.at_or_add("schedule") = Value::of(idle.schedule);
-  parts.at_or_add("stages") = Value::of(idle.stages);
-  parts.at_or_add("transfers") = Value::of(idle.transfers);
+  value.at_or_add("bubble_parts") = mapping_of({{"schedule", Value::of(idle.schedule)},
+                                                {"stages", Value::of(idle.stages)},
+                                                {"transfers", Value::of(idle.transfers)}});
   value.at_or_add("seconds_per_minibatch") = Value::of(period);
   value.at_or_add("samples_per_second") =
       Value::of(period > 0 ? static_cast<double>(samples) / period : 0.0);

@@ -22,14 +22,6 @@ constexpr double kTimelineMargin = 24, kTimelineHeading = 62, kTimelineLane = 34
 constexpr double kTimelineNames = 90, kTimelineWidth = 1040;
 constexpr double kThinnest = 0.6;  ///< px; thinner bars would be invisible
 
-/// The distance between ticks: 1, 2 or 5 times a power of ten, about a tenth of the whole.
-double tick_of(double end) {
-  const double raw = end / 10, power = std::pow(10, std::floor(std::log10(raw)));
-  for (const double step : {1.0, 2.0, 5.0})
-    if (raw <= step * power) return step * power;
-  return 10 * power;
-}
-
 class Timeline {
  public:
   Timeline(const Schedule& schedule, const std::vector<TimelinePart>& parts,
@@ -146,7 +138,7 @@ class Timeline {
   }
 
   void draw_axis() {
-    const double step = tick_of(end_);
+    const double step = round_step(end_, 10);
     for (int tick = 0; tick * step <= end_ * (1 + 1e-9); ++tick) {
       const double at = x(tick * step);
       page_.line(at, bottom_ - 2, at, bottom_ + 4, {.color = palette::kQuiet});

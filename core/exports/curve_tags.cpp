@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/exports/curve_tags.h"
 
-#include <array>
-
 #include "core/base/printable.h"
 #include "core/base/text.h"
 

@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/markup.h"
 #include "core/base/text.h"
+#include "core/config/json.h"
 #include "core/system/file.h"
 #include "core/system/machine_limits.h"
 #include "core/system/plain_file.h"
@@ -105,10 +106,9 @@ std::string csv_end(const MetricRow& row) {
 
 /// The JSON object of such a row without its last brace.
 std::string json_beginning(const ExportedRun& run, const std::vector<std::string>& keys) {
-  Value object = Value::mapping();
-  object.at_or_add("run") = Value::of(run.name);
-  object.at_or_add("label") = Value::of(run.record.label);
-  object.at_or_add("state") = Value::of(run.record.state);
+  Value object = mapping_of({{"run", Value::of(run.name)},
+                             {"label", Value::of(run.record.label)},
+                             {"state", Value::of(run.record.state)}});
   for (const std::string& key : keys)
     if (std::optional<Value> value = run.record.setting(key))
       object.at_or_add(key) = *std::move(value);

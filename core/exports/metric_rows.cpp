@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/exports/metric_rows.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "core/base/csv.h"

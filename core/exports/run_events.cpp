@@ -2,10 +2,8 @@
 #include "core/exports/run_events.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <ctime>
-#include <optional>
 
 #include "core/base/error.h"
 #include "core/base/wording.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/fetch/fetch.h"
 
-#include <algorithm>
-
 #include "core/base/error.h"
 #include "core/fetch/part_file.h"
 #include "core/fetch/transfer.h"

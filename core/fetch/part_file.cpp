@@ -32,29 +32,23 @@ PartFile::PartFile(const std::filesystem::path& target)
     : target_(target), path_(target.string() + ".part") {
   make_folders(folder_of(path_));
   for (const std::filesystem::path& file : {target_, path_}) require_plain_file(file);
-  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
-  if (descriptor_ < 0) fail("cannot create");
+  file_ = Descriptor(path_, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW);
+  if (!file_.is_open()) fail("cannot create");
   struct stat ours {
   }, named{};
   // Before we got the lock, its last owner may have renamed the file.
-  const bool alone = ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 &&
-                     ::fstat(descriptor_, &ours) == 0 && ::stat(path_.c_str(), &named) == 0 &&
+  const bool alone = ::flock(file_.number(), LOCK_EX | LOCK_NB) == 0 &&
+                     ::fstat(file_.number(), &ours) == 0 && ::stat(path_.c_str(), &named) == 0 &&
                      ours.st_ino == named.st_ino;
-  if (!alone) {
-    ::close(descriptor_);
+  if (!alone)
     throw Error(ErrorKind::Data, "another `pipewright fetch` is downloading this file",
                 path_.string());
-  }
   size_ = static_cast<std::uint64_t>(ours.st_size);
-}
-
-PartFile::~PartFile() {
-  ::close(descriptor_);
 }
 
 void PartFile::append(std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    const ssize_t written = ::write(file_.number(), bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail("cannot write");
     bytes.remove_prefix(static_cast<std::size_t>(written));
@@ -63,12 +57,12 @@ void PartFile::append(std::string_view bytes) {
 }
 
 void PartFile::clear() {
-  if (::ftruncate(descriptor_, 0) != 0) fail("cannot empty");
+  if (::ftruncate(file_.number(), 0) != 0) fail("cannot empty");
   size_ = 0;
 }
 
 void PartFile::finish() {
-  if (::fsync(descriptor_) != 0) fail("cannot sync");
+  if (::fsync(file_.number()) != 0) fail("cannot sync");
   if (::rename(path_.c_str(), target_.c_str()) != 0) fail("cannot rename");
   sync_folder(folder_of(target_));
 }

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/system/descriptor.h"
+
 namespace pipewright {
 
 /// The file's md5 (if `like` has 32 digits) or SHA-256. Throws Error{Data}.
@@ -18,10 +20,6 @@ class PartFile {
   /// Opens or creates `target`.part, and the folders above it. Throws Error{Data}, also if another
   /// process has it locked.
   explicit PartFile(const std::filesystem::path& target);
-  ~PartFile();
-  PartFile(const PartFile&) = delete;
-  PartFile& operator=(const PartFile&) = delete;
-
   const std::filesystem::path& path() const { return path_; }
   std::uint64_t size() const { return size_; }
   /// append() and clear() throw Error{Data}, for example if the disk is full. Written bytes stay.
@@ -35,7 +33,7 @@ class PartFile {
   [[noreturn]] void fail(std::string_view what) const;
 
   std::filesystem::path target_, path_;
-  int descriptor_;
+  Descriptor file_;
   std::uint64_t size_ = 0;
 };
 

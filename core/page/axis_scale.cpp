@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/drawing/render_page.h"
 #include "core/page/chart.h"
 
 namespace pipewright {
@@ -9,14 +10,6 @@ namespace {
 
 bool is_whole(double value) {
   return value == std::floor(value);
-}
-
-/// The distance of about six ticks: 1, 2 or 5 times a power of ten.
-double round_step(double range) {
-  const double raw = range / 6, power = std::pow(10, std::floor(std::log10(raw)));
-  for (const double step : {1.0, 2.0, 5.0})
-    if (raw <= step * power) return step * power;
-  return 10 * power;
 }
 
 /// Powers of ten between the ends; 2 and 5 times them where there would be few.
@@ -67,7 +60,7 @@ AxisScale scale_of(const std::vector<double>& values, bool log) {
     scale.low -= by;
     scale.high += by;
   }
-  double step = round_step(scale.high - scale.low);
+  double step = round_step(scale.high - scale.low, 6);
   if (std::ranges::all_of(some, is_whole)) step = std::max(step, 1.);  // epochs and stages
   const double margin = 0.04 * (scale.high - scale.low);
   const bool from_zero = scale.low >= 0 && scale.low - margin < 0;

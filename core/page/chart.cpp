@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/base/printed.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/page/html.h"
@@ -40,10 +41,9 @@ ChartLine line_of(const Curve& curve, const std::string& metric) {
 }
 
 std::string number_of(const ChartPoint& point) {
-  std::string text = rounded_text(point.y, 5);
-  if (point.reach > 0) text += concat(" ± ", rounded_text(point.reach, 3));
-  if (point.runs > 1) text += concat(" (", point.runs, ")");
-  return text;
+  return concat(rounded_text(point.y, 5),
+                point.reach > 0 ? concat(" ± ", rounded_text(point.reach, 3)) : "",
+                point.runs > 1 ? concat(" (", point.runs, ")") : "");
 }
 
 /// All x of the lines, ascending, with what each line has there.
@@ -74,7 +74,7 @@ std::string numbers_table(const Chart& chart) {
   for (const ChartLine& line : chart.lines) heads.push_back(html_text(line.name, kLongestName));
   HtmlTable table(concat(chart.title.empty() ? "" : chart.title + ": ", chart.y_label), heads);
   for (const auto& [x, texts] : rows) {
-    std::vector<std::string> cells{html_text(x_text(chart, x), kLongestName)};
+    std::vector<std::string> cells{html_text(value_on_axis(chart.x_names, x), kLongestName)};
     for (const std::string& text : texts) cells.push_back(text.empty() ? "–" : text);
     table.row(cells);
   }
@@ -161,9 +161,9 @@ Chart chart_of(const Picture& picture) {
   return chart;
 }
 
-std::string x_text(const Chart& chart, double x) {
-  const auto index = static_cast<std::size_t>(std::max(0., x));
-  return index < chart.x_names.size() ? chart.x_names[index] : rounded_text(x, 6);
+std::string value_on_axis(const std::vector<std::string>& names, double value) {
+  const auto index = static_cast<std::size_t>(std::max(0., value));
+  return index < names.size() ? names[index] : rounded_text(value, 6);
 }
 
 std::string chart_figure(const Chart& chart) {
@@ -178,6 +178,13 @@ std::string chart_figure(const Chart& chart) {
       chart.note.empty() ? std::string()
                          : concat("<p class=\"quiet\">", html_text(chart.note), "</p>\n"),
       numbers_table(chart), "</figure>\n");
+}
+
+std::string chart_figures(const std::vector<Chart>& charts) {
+  std::string text;
+  for (const Chart& chart : charts)
+    if (!chart.empty()) text += chart_figure(chart);
+  return text;
 }
 
 }  // namespace pipewright

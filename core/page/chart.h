@@ -71,8 +71,8 @@ AxisScale scale_of(const std::vector<double>& values, bool log);
 AxisScale x_scale(const Chart& chart);
 AxisScale y_scale(const Chart& chart);
 
-/// A value on the x-axis: its name, or the number.
-std::string x_text(const Chart& chart, double x);
+/// The name of a value on an axis whose values 0, 1, … have these names, or the number.
+std::string value_on_axis(const std::vector<std::string>& names, double value);
 
 /// The chart as SVG that uses the page's classes for colours, so that it is dark where the page is.
 /// Groups with a line's number in `data-line` hold all that is drawn of it, so that the page's
@@ -81,5 +81,8 @@ std::string chart_svg(const Chart& chart);
 
 /// A figure: picture, legend and numbers.
 std::string chart_figure(const Chart& chart);
+
+/// The figures of all charts that are not empty.
+std::string chart_figures(const std::vector<Chart>& charts);
 
 }  // namespace pipewright

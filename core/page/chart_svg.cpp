@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cmath>
 #include <span>
 
+#include "core/base/printed.h"
 #include "core/base/text.h"
 #include "core/page/chart.h"
 #include "core/page/html.h"
@@ -64,7 +64,7 @@ class ChartSvg {
       out_ += concat("<path class=\"axis\" d=\"M", x, " ", kStillBottom, "v5\"/>\n");
       if (i % every == 0)
         text(left_of(x_.ticks[i]), kStillBottom + 20, "middle",
-             i < chart_.x_names.size() ? chart_.x_names[i] : rounded_text(x_.ticks[i], 6));
+             value_on_axis(chart_.x_names, x_.ticks[i]));
     }
     out_ += concat("<path class=\"axis\" d=\"M", kStillLeft, " ", kStillBottom, "H", kStillRight,
                    "\"/>\n");
@@ -141,7 +141,7 @@ class ChartSvg {
     return concat(p.name.empty() ? line.name : p.name, ": ", rounded_text(p.y, 5),
                   p.reach > 0 ? concat(" ± ", rounded_text(p.reach, 3)) : "",
                   p.runs > 1 ? concat(" (", p.runs, " runs)") : "", ", ", chart_.x_label, " ",
-                  x_text(chart_, p.x));
+                  value_on_axis(chart_.x_names, p.x));
   }
 
   const Chart& chart_;

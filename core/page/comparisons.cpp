@@ -73,9 +73,8 @@ bool is_timed(const RunRecord& run) {
 }
 
 /// Cells with the metric and the seconds that their runs trained.
-std::vector<ReportFront::Row> measured_rows(const Table& table,
-                                            const std::vector<RunRecord>& runs) {
-  std::vector<ReportFront::Row> rows;
+std::vector<TradeoffRow> measured_rows(const Table& table, const std::vector<RunRecord>& runs) {
+  std::vector<TradeoffRow> rows;
   for (std::size_t r = 0; r < table.cells.size(); ++r)
     for (std::size_t c = 0; c < table.cells[r].size(); ++c) {
       const TableCell& cell = table.cells[r][c];
@@ -87,9 +86,9 @@ std::vector<ReportFront::Row> measured_rows(const Table& table,
       rows.push_back({.name = cell_name(table, r, c),
                       .metric = cell.mean(),
                       .std = cell.values.size() > 1 ? cell.std() : 0,
-                      .time = mean,
                       .runs = cell.values.size(),
-                      .diverged = diverged_runs(cell, runs)});
+                      .diverged = diverged_runs(cell, runs),
+                      .time = mean});
     }
   return rows;
 }
@@ -138,15 +137,14 @@ std::optional<ReportFront> front_of(const TableSpec& spec, const Table& table,
   } else {
     front = {.time = concat("training as modelled on ", spec.hardware.stem().string()),
              .unit = "h"};
-    for (const TradeoffRow& row : make_tradeoff(spec, runs))
-      if (std::isfinite(row.hours) && std::isfinite(row.metric))
-        front.rows.push_back(
-            {row.name, row.metric, row.std, row.hours, row.runs, row.diverged, false});
+    front.rows = make_tradeoff(spec, runs);
+    std::erase_if(front.rows, [](const TradeoffRow& row) {
+      return !std::isfinite(row.time) || !std::isfinite(row.metric);
+    });
   }
   if (front.rows.size() < 2) return std::nullopt;
-  mark_efficient(front.rows, &ReportFront::Row::time,
-                 better_values(spec.metric.name) == Better::Smaller);
-  std::ranges::sort(front.rows, {}, &ReportFront::Row::time);
+  mark_efficient(front.rows, better_values(spec.metric.name) == Better::Smaller);
+  std::ranges::sort(front.rows, {}, &TradeoffRow::time);
   return front;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs without results, with the reason that they gave.
-#include <algorithm>
 
 #include "core/base/text.h"
 #include "core/base/wording.h"

@@ -2,6 +2,7 @@
 // The metric against time: which settings no other beats in both.
 #include <algorithm>
 
+#include "core/base/printed.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/page/sections.h"
@@ -13,8 +14,8 @@ namespace {
 constexpr std::size_t kMostNames = 12;  // of points; more would cover each other
 constexpr double kManyTimes = 10;       // as long: a logarithmic axis shows both ends
 
-bool spans_many_times(const std::vector<ReportFront::Row>& rows) {
-  const auto [low, high] = std::ranges::minmax(rows, {}, &ReportFront::Row::time);
+bool spans_many_times(const std::vector<TradeoffRow>& rows) {
+  const auto [low, high] = std::ranges::minmax(rows, {}, &TradeoffRow::time);
   return low.time > 0 && high.time >= kManyTimes * low.time;
 }
 
@@ -30,11 +31,11 @@ PageSection front_section(const Report& report) {
   ChartLine best{.name = "not beaten in both", .look = 0}, rest{.name = "others", .look = 1};
   rest.kind = ChartLine::Kind::Points;
   const bool some_diverged =
-      std::ranges::any_of(front.rows, [](const ReportFront::Row& row) { return row.diverged > 0; });
+      std::ranges::any_of(front.rows, [](const TradeoffRow& row) { return row.diverged > 0; });
   HtmlTable table(concat(metric, " against ", front.time, "; ★: no other is as good in both",
                          some_diverged ? ", among those of which no run diverged" : ""),
                   {"", html_text(metric), html_text(front.time), "runs", "front"});
-  for (const ReportFront::Row& row : front.rows) {
+  for (const TradeoffRow& row : front.rows) {
     ChartLine& line = row.efficient ? best : rest;
     line.points.push_back(
         {row.time, scale * row.metric, scale * row.std, static_cast<int>(row.runs), row.name});

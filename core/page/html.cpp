@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/page/html.h"
 
-#include <array>
-#include <cstdio>
-
 #include "core/base/markup.h"
 #include "core/base/printable.h"
 #include "core/base/text.h"
@@ -40,12 +37,6 @@ std::string HtmlTable::html() && {
 std::string html_details(std::string_view summary, std::string_view body, bool open) {
   return concat("<details", open ? " open" : "", "><summary>", html_text(summary), "</summary>\n",
                 body, "</details>\n");
-}
-
-std::string rounded_text(double value, int digits) {
-  std::array<char, 40> text{};
-  std::snprintf(text.data(), text.size(), "%.*g", digits, value);
-  return text.data();
 }
 
 }  // namespace pipewright

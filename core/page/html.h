@@ -35,7 +35,9 @@ class HtmlTable {
 /// What a reader may open: a line, and what is behind it.
 std::string html_details(std::string_view summary, std::string_view body, bool open = false);
 
-/// Digits of a number for readers: at most `digits` significant ones.
-std::string rounded_text(double value, int digits = 4);
+// Files that are compiled into the program (cmake/embed.cmake).
+extern const std::string_view kPageStyle;   ///< page.css
+extern const std::string_view kPageScript;  ///< page.js
+extern const std::string_view kPapers;      ///< papers.bib
 
 }  // namespace pipewright

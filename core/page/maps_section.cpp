@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "core/base/printed.h"
 #include "core/base/text.h"
 #include "core/page/sections.h"
 
@@ -13,11 +14,6 @@ namespace {
 
 constexpr std::size_t kTints = 8;            // classes h0 … h7 of the style
 constexpr std::size_t kMostMapCells = 2500;  // of one map
-
-std::string place_name(const Axis& axis, double place) {
-  const auto at = static_cast<std::size_t>(std::max(0., place));
-  return at < axis.names.size() ? axis.names[at] : rounded_text(place, 6);
-}
 
 /// How large a mean is among those of the map: 0 … kTints − 1.
 class Tints {
@@ -57,13 +53,13 @@ std::string map_table(const HeatMap& map) {
   if (columns.size() * rows.size() > kMostMapCells)
     return "<p>A map is too large for this page; <code>pipewright plot</code> draws it.</p>\n";
   std::vector<std::string> heads{html_text(concat(map.y.label, " \\ ", map.x.label))};
-  for (const double x : columns) heads.push_back(html_text(place_name(map.x, x), 60));
+  for (const double x : columns) heads.push_back(html_text(value_on_axis(map.x.names, x), 60));
   HtmlTable table(concat(map.title.empty() ? "" : map.title + ": ", map.metric,
                          map.percent ? " in percent" : "", " (number of runs)"),
                   heads);
   const Tints tints(map);
   for (auto y = rows.rbegin(); y != rows.rend(); ++y) {
-    std::vector<std::string> line{html_text(place_name(map.y, *y), 60)};
+    std::vector<std::string> line{html_text(value_on_axis(map.y.names, *y), 60)};
     for (const double x : columns) {
       const auto found = cells.find({*y, x});
       line.push_back(found == cells.end() ? "–" : map_cell(*found->second, tints));

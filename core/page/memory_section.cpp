@@ -109,14 +109,13 @@ std::vector<Chart> memory_charts(const Report& report) {
 
 PageSection memory_section(const Report& report) {
   PageSection section{.id = "memory", .title = "Memory over time"};
-  for (const Chart& chart : report.memory)
-    if (!chart.empty()) section.body += chart_figure(chart);
+  section.body = chart_figures(report.memory);
   const std::vector<Chart> charts = memory_charts(report);
   if (!charts.empty())
     section.body +=
         "<p class=\"quiet\">Of the schedules above, in slots: a forward takes one, a backward "
         "two.</p>\n";
-  for (const Chart& chart : charts) section.body += chart_figure(chart);
+  section.body += chart_figures(charts);
   return section;
 }
 

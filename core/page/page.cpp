@@ -3,7 +3,6 @@
 // names by its digest: a text from outside that reached the page as a script would not run.
 #include "core/base/checksum.h"
 #include "core/base/text.h"
-#include "core/page/embedded.h"
 #include "core/page/page_content.h"
 #include "core/page/sections.h"
 
@@ -72,11 +71,20 @@ bool is_report_page(std::string_view beginning) {
 std::string report_page(Report report) {
   give_looks(report);
   std::vector<PageSection> sections{
-      results_section(report),   verdicts_section(report), curves_section(report),
-      maps_section(report),      against_section(report),  front_section(report),
-      schedules_section(report), strips_section(report),   memory_section(report),
-      settings_section(report),  failures_section(report), provenance_section(report),
-      commands_section(report),  citation_section(report)};
+      results_section(report),
+      verdicts_section(report),
+      {"curves", "Curves", chart_figures(report.curves)},
+      maps_section(report),
+      {"against", concat(report.metric, " against settings"), chart_figures(report.against)},
+      front_section(report),
+      schedules_section(report),
+      strips_section(report),
+      memory_section(report),
+      settings_section(report),
+      failures_section(report),
+      provenance_section(report),
+      commands_section(report),
+      citation_section(report)};
   std::erase_if(sections, [](const PageSection& section) { return section.body.empty(); });
   std::string body;
   for (const PageSection& section : sections)

@@ -43,13 +43,7 @@ struct ReportCommand {
 struct ReportFront {
   std::string time;  ///< what the time is
   std::string unit;  ///< "h" or "s"
-  struct Row {
-    std::string name;
-    double metric = 0, std = 0, time = 0;
-    std::size_t runs = 0, diverged = 0;
-    bool efficient = false;  ///< mark_efficient()
-  };
-  std::vector<Row> rows;
+  std::vector<TradeoffRow> rows;
 };
 
 /// All that the page shows.

@@ -13,9 +13,7 @@ std::string page_head(const Report& report);
 
 PageSection results_section(const Report& report);
 PageSection verdicts_section(const Report& report);
-PageSection curves_section(const Report& report);
 PageSection maps_section(const Report& report);
-PageSection against_section(const Report& report);
 PageSection front_section(const Report& report);
 PageSection schedules_section(const Report& report);
 PageSection strips_section(const Report& report);

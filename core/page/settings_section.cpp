@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // In which settings the runs differ, and which all of them share.
-#include <algorithm>
 #include <map>
-#include <set>
 
 #include "core/base/text.h"
 #include "core/base/wording.h"

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "core/base/printed.h"
 #include "core/base/text.h"
 #include "core/page/sections.h"
 #include "core/records/probe_log.h"

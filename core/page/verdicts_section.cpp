@@ -2,6 +2,7 @@
 // Whether the runs show what the experiment claims.
 #include <cmath>
 
+#include "core/base/printed.h"
 #include "core/base/text.h"
 #include "core/page/sections.h"
 

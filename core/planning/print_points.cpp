@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
-#include <set>
 
 #include "core/base/markup.h"
+#include "core/base/printed.h"
 #include "core/base/text.h"
 #include "core/base/text_table.h"
 #include "core/base/wording.h"
+#include "core/config/json.h"
+#include "core/drawing/render_answer.h"
 
 namespace pipewright {
 namespace {
@@ -26,19 +28,6 @@ struct Lines {
   std::vector<Line> rows;
 };
 
-std::string rate_of(const SimulatedPoint& point) {
-  char text[32];
-  std::snprintf(text, sizeof text, point.samples_per_second < 100 ? "%.2f" : "%.0f",
-                point.samples_per_second);
-  return text;
-}
-
-std::string percent_of(double share) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %%", 100 * share);
-  return text;
-}
-
 std::string size_of(std::int64_t bytes) {
   return bytes_text(static_cast<double>(bytes));
 }
@@ -46,8 +35,9 @@ std::string size_of(std::int64_t bytes) {
 /// The figures of a point as texts.
 Line figures(const SimulatedPoint& point) {
   if (!point.simulated()) return Line(5, "–");
-  return {rate_of(point), time_text(point.seconds), percent_of(point.bubble),
-          size_of(point.largest_peak()), size_of(point.bytes_per_minibatch)};
+  return {pace_text(point.samples_per_second), time_text(point.seconds),
+          percent_of(point.bubble, 1), size_of(point.largest_peak()),
+          size_of(point.bytes_per_minibatch)};
 }
 
 const Line& figure_titles() {
@@ -67,9 +57,8 @@ std::string near_text(const SimulatedSweep& sweep, const BestCell& cell) {
   const double most = sweep.points[*cell.best].samples_per_second;
   for (const std::size_t i : cell.near) {
     const double less = 100 * (1 - sweep.points[i].samples_per_second / most);
-    char text[32];
-    std::snprintf(text, sizeof text, less < 0.05 ? " (equal)" : " (−%.1f %%)", less);
-    texts.push_back(sweep.points[i].candidate + text);
+    texts.push_back(
+        concat(sweep.points[i].candidate, less < 0.05 ? " (equal)" : printed(" (−%.1f %%)", less)));
   }
   return join(texts, ", ");
 }
@@ -249,9 +238,8 @@ std::string csv_figures(const SimulatedPoint& point) {
 }
 
 Value point_value(const SimulatedSweep& sweep, const SimulatedPoint& point, const char* mark) {
-  Value value = Value::mapping();
-  value.at_or_add("title") = Value::of(point.title);
-  value.at_or_add("candidate") = Value::of(point.candidate);
+  Value value =
+      mapping_of({{"title", Value::of(point.title)}, {"candidate", Value::of(point.candidate)}});
   Value& varied = value.at_or_add("varied") = Value::mapping();
   for (std::size_t k = 0; k < sweep.keys.size(); ++k)
     if (!point.values[k].is(Value::Kind::Null)) varied.at_or_add(sweep.keys[k]) = point.values[k];

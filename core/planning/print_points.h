@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A simulated sweep as text for a terminal, as CSV, and as a value for programs.
+/// A simulated sweep as text for a terminal, as CSV, as a value for programs, and as a picture.
 #pragma once
 
 #include <string>
@@ -20,5 +20,12 @@ std::string sweep_csv(const SimulatedSweep& sweep, const BestPoints& best);
 
 /// All of it, in seconds and bytes.
 Value sweep_value(const SimulatedSweep& sweep, const BestPoints& best);
+
+/// A stand-alone SVG. Each cell has the best candidate's colour and its name (in narrow cells the
+/// letter that the legend gives it), what it has chosen and its pace; candidates within kNear are
+/// named, and the next best of them has a stripe of its colour. Each combination of conditions is a
+/// map of its own. A cell says so where nothing fits or all is refused.
+std::string render_best_map(const SimulatedSweep& sweep, const BestPoints& best,
+                            const std::string& title);
 
 }  // namespace pipewright

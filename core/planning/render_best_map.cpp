@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/planning/render_best_map.h"
+#include "core/planning/print_points.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 
 #include "core/base/text.h"
 #include "core/base/wording.h"
+#include "core/drawing/render_answer.h"
 #include "core/drawing/render_page.h"
 
 namespace pipewright {
@@ -173,10 +173,7 @@ class BestMapPage {
   }
 
   std::string pace(std::size_t i) const {
-    const double rate = sweep_.points[i].samples_per_second;
-    char text[32];
-    std::snprintf(text, sizeof text, rate < 100 ? "%.2f/s" : "%.0f/s", rate);
-    return text;
+    return pace_text(sweep_.points[i].samples_per_second) + "/s";
   }
 
   std::string tooltip(const BestCell& cell) const {

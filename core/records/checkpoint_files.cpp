@@ -56,11 +56,6 @@ std::vector<std::string> names_in(const fs::path& folder, std::error_code& error
   return names;
 }
 
-void remove_if_empty(const fs::path& folder) {
-  std::error_code ignored;
-  fs::remove(folder, ignored);
-}
-
 }  // namespace
 
 bool is_checkpoint_file(std::string_view name) {
@@ -91,7 +86,7 @@ void remove_checkpoint(const fs::path& folder, const std::vector<std::string>& k
   for (const std::string& name : names_in(folder, ignored))
     if (matches_any(name, kOfOneCheckpoint) && std::ranges::count(kept, name) == 0)
       remove_file(folder / name);
-  if (kept.empty()) remove_if_empty(folder);
+  if (kept.empty()) fs::remove(folder, ignored);  // unless it holds others
 }
 
 void remove_checkpoint_parts(const fs::path& checkpoints) {
@@ -112,7 +107,7 @@ void remove_checkpoints(const fs::path& checkpoints) {
     if (is_checkpoint_file(name)) remove_file(checkpoints / name);
   for (const std::string& name : names)
     if (is_checkpoint_folder(name)) remove_checkpoint(checkpoints / name);
-  remove_if_empty(checkpoints);
+  fs::remove(checkpoints, ignored);  // unless it holds others
 }
 
 }  // namespace pipewright

@@ -11,9 +11,9 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 
 #include "core/base/error.h"
+#include "core/base/printed.h"
 #include "core/records/checkpoint_files.h"
 #include "core/system/file.h"
 #include "core/system/machine_limits.h"
@@ -31,9 +31,7 @@ std::uint32_t crc_of(std::uint32_t before, std::string_view bytes) {
 }
 
 std::string digits_of(std::uint32_t crc) {
-  char text[16];
-  std::snprintf(text, sizeof text, "%08x", crc);
-  return text;
+  return printed("%08x", crc);
 }
 
 /// Reads the first `bytes` bytes, or all of a shorter file, in blocks.

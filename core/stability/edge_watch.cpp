@@ -3,7 +3,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
-#include "core/stability/edge_text.h"
+#include "core/base/printed.h"
 
 namespace pipewright {
 
@@ -41,8 +41,8 @@ std::string EdgeWatch::warning() {
     return concat("warning: stage ", stage,
                   " has exceeded its stability limit for one epoch: lr × ",
                   report_.rule.preconditioned ? "preconditioned " : "",
-                  "sharpness = ", short_text(standing.lr * standing.curvature), ", limit ",
-                  short_text(own.edge), " (", circumstances(report_, own),
+                  "sharpness = ", rounded_text(standing.lr * standing.curvature), ", limit ",
+                  rounded_text(own.edge), " (", circumstances(report_, own),
                   "). Values near the limit are normal; staying "
                   "above it often leads to divergence");
   }

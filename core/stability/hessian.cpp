@@ -5,11 +5,20 @@
 #include <cmath>
 
 #include "core/base/as_size.h"
+#include "core/base/printed.h"
 #include "core/base/text.h"
-#include "core/stability/edge_text.h"
-#include "core/stability/eigenvalues.h"
 
 namespace pipewright {
+
+SquareMatrix<double> symmetric_part(const Hessian& hessian) {
+  const auto size = static_cast<int>(hessian.size());
+  SquareMatrix<double> matrix(size);
+  for (int row = 0; row < size; ++row)
+    for (int c = 0; c < size; ++c)
+      matrix.at(row, c) =
+          (hessian[as_size(row)][as_size(c)] + hessian[as_size(c)][as_size(row)]) / 2;
+  return matrix;
+}
 
 std::string fault_of(const Hessian& hessian) {
   constexpr double kRounding = 1e-9;  // of written digits
@@ -20,20 +29,16 @@ std::string fault_of(const Hessian& hessian) {
       largest = std::max(largest, std::abs(number));
     }
   if (largest == 0) return "has no entry but 0, so every learning rate is stable";
-  const auto size = static_cast<int>(hessian.size());
-  SquareMatrix<double> matrix(size);
-  for (int row = 0; row < size; ++row)
-    for (int column = 0; column < size; ++column) {
-      const double here = hessian[as_size(row)][as_size(column)];
-      const double there = hessian[as_size(column)][as_size(row)];
-      if (std::abs(here - there) > kRounding * largest)
+  const std::size_t size = hessian.size();
+  for (std::size_t row = 0; row < size; ++row)
+    for (std::size_t column = 0; column < size; ++column)
+      if (const double here = hessian[row][column], there = hessian[column][row];
+          std::abs(here - there) > kRounding * largest)
         return concat("is not symmetric: row ", row, ", column ", column, " is ", here,
                       ", but the other way round ", there);
-      matrix.at(row, column) = (here + there) / 2;
-    }
-  const double least = symmetric_eigenvalues(matrix).values.front();
-  if (least < -kRounding * largest * size)
-    return concat("has the negative eigenvalue ", short_text(least),
+  const double least = symmetric_eigenvalues(symmetric_part(hessian)).values.front();
+  if (least < -kRounding * largest * static_cast<double>(size))
+    return concat("has the negative eigenvalue ", rounded_text(least),
                   ", so its loss has no minimum and no learning rate is stable");
   return "";
 }

@@ -5,9 +5,10 @@
 #include <cmath>
 
 #include "core/base/as_size.h"
+#include "core/base/printed.h"
 #include "core/base/text_table.h"
 #include "core/base/wording.h"
-#include "core/stability/edge_text.h"
+#include "core/config/json.h"
 
 namespace pipewright {
 namespace {
@@ -120,25 +121,25 @@ std::string stability_text(const StabilityReport& report) {
     const StageStability& stage = report.stages[i];
     std::vector<std::string> row{
         concat(i),  concat(stage.delay.forward), concat(stage.delay.backward),
-        stage.rule, short_text(stage.edge),      short_text(stage.edge / report.lr)};
+        stage.rule, rounded_text(stage.edge),    rounded_text(stage.edge / report.lr)};
     if (measured) {
       const auto curvature = curvature_of(report, static_cast<int>(i));
-      row.push_back(curvature ? short_text(*curvature) : "");
-      row.push_back(curvature && *curvature > 0 ? short_text(stage.edge / *curvature) : "");
+      row.push_back(curvature ? rounded_text(*curvature) : "");
+      row.push_back(curvature && *curvature > 0 ? rounded_text(stage.edge / *curvature) : "");
     }
     table.add(row);
   }
   std::string text = table.text();
   text += concat("\neffective delay (root of the mean square over stages): ",
-                 short_text(report.effective_delay), "\n");
+                 rounded_text(report.effective_delay), "\n");
   if (report.measured.model)
-    text += concat("curvature of the whole model: ", short_text(*report.measured.model), "\n");
+    text += concat("curvature of the whole model: ", rounded_text(*report.measured.model), "\n");
   if (report.coupled) {
     text += concat("the whole pipeline on this Hessian: stable up to lr ",
-                   short_text(report.coupled->edge));
+                   rounded_text(report.coupled->edge));
     if (report.coupled->spectral_radius)
       text += concat("; at lr ", report.lr, " distances are multiplied by ",
-                     short_text(*report.coupled->spectral_radius), " every ",
+                     rounded_text(*report.coupled->spectral_radius), " every ",
                      report.coupled->minibatches == 1
                          ? "mini-batch"
                          : counted(report.coupled->minibatches, "mini-batch"));
@@ -151,17 +152,17 @@ std::string standing_text(const StabilityReport& report, int number, double curv
   const StageStability& stage = report.stages[as_size(number)];
   const double product = report.lr * curvature;
   const std::string left =
-      concat("lr ", report.lr, " × λ ", short_text(curvature), " = ", short_text(product));
-  const std::string edge = concat("stage ", number, "'s edge ", short_text(stage.edge), " (",
+      concat("lr ", report.lr, " × λ ", rounded_text(curvature), " = ", rounded_text(product));
+  const std::string edge = concat("stage ", number, "'s edge ", rounded_text(stage.edge), " (",
                                   circumstances(report, stage), ")");
   if (product <= stage.edge)
-    return concat(left, " is ", short_text(100 * product / stage.edge), " % of ", edge);
+    return concat(left, " is ", rounded_text(100 * product / stage.edge), " % of ", edge);
   const auto freest = std::ranges::max_element(report.stages, {}, &StageStability::edge);
   const auto other = static_cast<int>(freest - report.stages.begin());
   std::string line = concat(left, " is past ", edge);
   if (freest->edge > stage.edge)
     line += concat("; stage ", other, " (delay ", freest->delay.forward, ") allows ",
-                   short_text(freest->edge));
+                   rounded_text(freest->edge));
   return line;
 }
 
@@ -172,8 +173,8 @@ std::string measured_text(const StabilityReport& report) {
   if (report.measured.stages.empty()) {
     const StageStability& tightest = report.stages[as_size(tightest_stage(report))];
     return text + concat("lr × λ of the whole model is ",
-                         short_text(report.lr * *report.measured.model),
-                         "; the smallest edge of a stage is ", short_text(tightest.edge), " (",
+                         rounded_text(report.lr * *report.measured.model),
+                         "; the smallest edge of a stage is ", rounded_text(tightest.edge), " (",
                          circumstances(report, tightest), ").\n");
   }
   const auto stable = [&](const auto& measured) {
@@ -184,7 +185,7 @@ std::string measured_text(const StabilityReport& report) {
   text += standing_text(report, stage, curvature);
   return text + concat("; ", all ? "all stages" : "the measured stages",
                        " would be stable up to lr ",
-                       short_text(stable(std::pair(stage, curvature))), ".\n");
+                       rounded_text(stable(std::pair(stage, curvature))), ".\n");
 }
 
 std::string stability_csv(const StabilityReport& report) {
@@ -202,20 +203,19 @@ Value stability_value(const StabilityReport& report) {
   Value stages = Value::sequence();
   for (std::size_t i = 0; i < report.stages.size(); ++i) {
     const StageStability& stage = report.stages[i];
-    Value& row = stages.items.emplace_back(Value::mapping());
-    row.at_or_add("stage") = Value::of(static_cast<int>(i));
-    row.at_or_add("forward_delay") = Value::of(stage.delay.forward);
-    row.at_or_add("backward_delay") = Value::of(stage.delay.backward);
-    row.at_or_add("rule") = Value::of(stage.rule);
-    row.at_or_add("edge") = edge_value(stage.edge);
+    Value& row =
+        stages.items.emplace_back(mapping_of({{"stage", Value::of(static_cast<int>(i))},
+                                              {"forward_delay", Value::of(stage.delay.forward)},
+                                              {"backward_delay", Value::of(stage.delay.backward)},
+                                              {"rule", Value::of(stage.rule)},
+                                              {"edge", edge_value(stage.edge)}}));
     if (const auto curvature = curvature_of(report, static_cast<int>(i)))
       row.at_or_add("curvature") = Value::of(*curvature);
   }
-  Value value = Value::mapping();
-  value.at_or_add("stages") = std::move(stages);
-  value.at_or_add("lr") = Value::of(report.lr);
-  value.at_or_add("discrepancy") = Value::of(report.discrepancy);
-  value.at_or_add("effective_delay") = Value::of(report.effective_delay);
+  Value value = mapping_of({{"stages", std::move(stages)},
+                            {"lr", Value::of(report.lr)},
+                            {"discrepancy", Value::of(report.discrepancy)},
+                            {"effective_delay", Value::of(report.effective_delay)}});
   if (report.measured.model) value.at_or_add("model_curvature") = Value::of(*report.measured.model);
   if (!report.coupled) return value;
   value.at_or_add("coupled_edge") = edge_value(report.coupled->edge);
@@ -232,11 +232,11 @@ std::string stability_line(const StabilityReport& report) {
                                               report.rule.momentum, " is not below 1")
                                      : concat("no learning rate is stable at stage ", number, " (",
                                               circumstances(report, stage), ")");
-  std::string line = concat("lr × curvature up to ", short_text(stage.edge), ", least at stage ",
+  std::string line = concat("lr × curvature up to ", rounded_text(stage.edge), ", least at stage ",
                             number, " (", circumstances(report, stage), ")");
   if (report.lr > 0)
     line += concat(": ", report.rule.preconditioned ? "preconditioned " : "", "curvature up to ",
-                   short_text(stage.edge / report.lr), " at lr ", report.lr);
+                   rounded_text(stage.edge / report.lr), " at lr ", report.lr);
   return line;
 }
 
@@ -247,10 +247,10 @@ std::string answer_text(const StabilityReport& report) {
   const auto freest = std::ranges::max_element(report.stages, {}, &StageStability::edge);
   if (least > 0 && freest->edge > least)
     text += concat("; stage ", freest - report.stages.begin(), " (delay ", freest->delay.forward,
-                   ") bears ", short_text(freest->edge / least), " times as much");
+                   ") bears ", rounded_text(freest->edge / least), " times as much");
   if (report.coupled)
     text += concat("; the whole pipeline on this Hessian is stable up to lr ",
-                   short_text(report.coupled->edge), ", and lr ", report.lr,
+                   rounded_text(report.coupled->edge), ", and lr ", report.lr,
                    report.lr <= report.coupled->edge ? " is within" : " is beyond");
   return text + ".\n";
 }

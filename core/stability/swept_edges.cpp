@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "core/base/as_size.h"
 #include "core/base/markup.h"
+#include "core/base/printed.h"
 #include "core/base/text_table.h"
 #include "core/config/json.h"
-#include "core/stability/edge_text.h"
 
 namespace pipewright {
 namespace {
@@ -100,14 +99,14 @@ std::string winners_text(const std::vector<Winner>& all) {
   const bool one = std::ranges::all_of(
       all, [&](const Winner& winner) { return winner.names == all.front().names; });
   const auto up_to = [](double edge) {
-    return std::isfinite(edge) ? concat("lr × curvature up to ", short_text(edge))
+    return std::isfinite(edge) ? concat("lr × curvature up to ", rounded_text(edge))
                                : std::string("every lr");
   };
-  if (one && short_text(least.edge) == short_text(most.edge))
+  if (one && rounded_text(least.edge) == rounded_text(most.edge))
     return concat(all.front().names, " (", up_to(most.edge), ")");
   if (one)
     return concat(all.front().names, " (", up_to(least.edge), " at ", least.condition, ", ",
-                  short_text(most.edge), " at ", most.condition, ")");
+                  rounded_text(most.edge), " at ", most.condition, ")");
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < std::min(kMost, all.size()); ++i)
     parts.push_back(concat(all[i].names, all[i].condition.empty() ? "" : " at ", all[i].condition,
@@ -125,9 +124,9 @@ std::vector<Line> lines_of(const SweptEdges& sweep) {
       lines.push_back({point.title, "–", "–", "–", "–", "–", point.reason});
       continue;
     }
-    lines.push_back({point.title, short_text(point.edge), concat(point.stage),
+    lines.push_back({point.title, rounded_text(point.edge), concat(point.stage),
                      concat(point.forward), number_text(point.lr),
-                     point.lr > 0 ? short_text(point.edge / point.lr) : "–", ""});
+                     point.lr > 0 ? rounded_text(point.edge / point.lr) : "–", ""});
   }
   return lines;
 }
@@ -186,9 +185,8 @@ Value swept_value(const SweptEdges& sweep) {
   value.at_or_add("name") = Value::of(sweep.name);
   Value& points = value.at_or_add("points") = Value::sequence();
   for (const SweptEdge& point : sweep.points) {
-    Value& row = points.items.emplace_back(Value::mapping());
-    row.at_or_add("title") = Value::of(point.title);
-    row.at_or_add("candidate") = Value::of(point.candidate);
+    Value& row = points.items.emplace_back(
+        mapping_of({{"title", Value::of(point.title)}, {"candidate", Value::of(point.candidate)}}));
     Value& varied = row.at_or_add("varied") = Value::mapping();
     for (std::size_t k = 0; k < sweep.keys.size(); ++k)
       if (!point.values[k].is(Value::Kind::Null)) varied.at_or_add(sweep.keys[k]) = point.values[k];

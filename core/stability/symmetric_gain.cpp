@@ -39,12 +39,7 @@ double best_slope(const std::vector<Complex>& d, double limit) {
 SymmetricGain::SymmetricGain(const Hessian& hessian, std::vector<int> column)
     : column_(std::move(column)) {
   const auto size = static_cast<int>(hessian.size());
-  SquareMatrix<double> matrix(size);
-  for (int row = 0; row < size; ++row)
-    for (int c = 0; c < size; ++c)
-      matrix.at(row, c) =
-          (hessian[as_size(row)][as_size(c)] + hessian[as_size(c)][as_size(row)]) / 2;
-  const SymmetricEigenvalues spectrum = symmetric_eigenvalues(matrix);
+  const SymmetricEigenvalues spectrum = symmetric_eigenvalues(symmetric_part(hessian));
   largest_ = std::max(0.0, spectrum.values.back());
   const double rounding = size * std::numeric_limits<double>::epsilon() * largest_;
   for (int i = 0; i < size; ++i) {

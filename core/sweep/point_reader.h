@@ -10,20 +10,9 @@
 
 #include "core/experiment/experiment.h"
 #include "core/experiment/model_defaults.h"
-#include "core/records/run_config.h"
+#include "core/sweep/sweep_plan.h"
 
 namespace pipewright {
-
-/// What a sweep needs to know of a run before it starts.
-struct PointExperiment {
-  RunConfig resolved;
-  std::string digest;         ///< digest of the configuration, as in run.json
-  int cores = 1;              ///< cores that it keeps busy
-  int processes = 0;          ///< processes that MPI starts; 0: a single process without MPI
-  int gpus = 0;               ///< GPUs that give each worker on one a GPU of its own
-  bool settled_late = false;  ///< the run itself measures what it records: cut, memory format
-  bool on_cpus = false;       ///< all its workers are on the CPU
-};
 
 /// A key of a document with the files that its texts are from, because paths are relative to them.
 std::string key_of(const Value& document);

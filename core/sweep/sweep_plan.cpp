@@ -61,20 +61,7 @@ KeysOfLabels keys_that_differ(const std::vector<SweepPoint>& points) {
 }
 
 PlannedRun found_run(const SweepPoint& point, std::size_t index, fs::path folder) {
-  return {.point = static_cast<int>(index) + 1,
-          .label = point.label,
-          .varied = varied_of(point),
-          .folder = std::move(folder)};
-}
-
-void add_experiment(PlannedRun& run, PointExperiment experiment) {
-  run.resolved = std::move(experiment.resolved);
-  run.digest = std::move(experiment.digest);
-  run.cores = experiment.cores;
-  run.processes = experiment.processes;
-  run.gpus = experiment.gpus;
-  run.settled_late = experiment.settled_late;
-  run.on_cpus = experiment.on_cpus;
+  return {{}, static_cast<int>(index) + 1, point.label, "", varied_of(point), std::move(folder)};
 }
 
 /// The configuration of a run: that in its folder if it differs from the planned one.
@@ -147,7 +134,7 @@ std::vector<PlannedRun> plan_sweep(const Value& document, const fs::path& out) {
   for (std::size_t i = 0; i < points.size(); ++i) {
     try {
       PlannedRun& run = runs.emplace_back(found_run(points[i], i, out / points[i].folder()));
-      add_experiment(run, reader.read(points[i].document));
+      static_cast<PointExperiment&>(run) = reader.read(points[i].document);
       run.title = titles[i];
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::Bug) throw;
@@ -187,7 +174,7 @@ std::vector<RunRecord> sweep_records(const Value& document, const fs::path& out)
     PlannedRun run = found_run(point, records.size(), itself ? out : folder);
     std::optional<Error> problem;
     try {
-      add_experiment(run, reader.read(point.document));
+      static_cast<PointExperiment&>(run) = reader.read(point.document);
     } catch (const Error& error) {
       problem = error;
     }

@@ -11,19 +11,23 @@
 
 namespace pipewright {
 
-struct PlannedRun {
-  int point = 0;  ///< its number in the file, from 1
-  std::string label;
-  std::string title;  ///< unique: the label and what distinguishes the run from others of it
-  Value varied;
-  std::filesystem::path folder;
-  RunConfig resolved;  ///< document with all defaults and absolute paths
-  std::string digest;
+/// What a sweep needs to know of a run before it starts.
+struct PointExperiment {
+  RunConfig resolved;         ///< document with all defaults and absolute paths
+  std::string digest;         ///< digest of the configuration, as in run.json
   int cores = 1;              ///< cores that it keeps busy
   int processes = 0;          ///< processes that MPI starts; 0: a single process without MPI
   int gpus = 0;               ///< GPUs that give each worker on one a GPU of its own
   bool settled_late = false;  ///< the run itself measures what it records: cut, memory format
   bool on_cpus = false;       ///< all its workers are on the CPU
+};
+
+struct PlannedRun : PointExperiment {
+  int point = 0;  ///< its number in the file, from 1
+  std::string label;
+  std::string title;  ///< unique: the label and what distinguishes the run from others of it
+  Value varied;
+  std::filesystem::path folder;
 };
 
 /// Reads every run of the document's sweep. Throws Error{Experiment} with the problems of all runs,

@@ -20,6 +20,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Whether the entry is a run folder of ours, or a profile that `run --point` leaves.
+bool is_ours(const fs::directory_entry& entry) {
+  std::error_code none;
+  const fs::file_type type = entry.symlink_status(none).type();
+  if (type == fs::file_type::directory)
+    return fs::is_regular_file(fs::symlink_status(entry.path() / kFolderMarker, none));
+  const std::string name = entry.path().filename().string();
+  return type == fs::file_type::regular &&
+         (name.starts_with("profile-") || name.starts_with("cut-")) && name.ends_with(".yaml");
+}
+
+bool holds_only_ours(const fs::path& folder) {
+  std::error_code failed;
+  bool any = false;
+  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
+       entry.increment(failed)) {
+    if (!is_ours(*entry)) return false;
+    any = true;
+  }
+  return any && !failed;
+}
+
 /// The last line of a file after byte `start`; "" if there is none.
 std::string last_line(const fs::path& log, std::uintmax_t start) {
   std::error_code ignored;
@@ -187,6 +209,10 @@ class SweepExecution {
 std::string FailedRun::reason() const {
   if (last_line.empty()) return outcome;
   return concat(outcome, killed ? ", after: " : ": ", last_line);
+}
+
+FolderLock claim_sweep(const fs::path& folder) {
+  return FolderLock(folder, {.adopt = holds_only_ours(folder), .inherited = true});
 }
 
 std::vector<PlannedRun> runs_to_do(const std::vector<PlannedRun>& runs,

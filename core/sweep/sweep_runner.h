@@ -46,6 +46,12 @@ struct SweepResult {
   bool interrupted = false;  ///< a signal came; the runs in progress have been interrupted
 };
 
+/// Locks the folder as long as the result, or a child process started meanwhile, lives, so that
+/// nobody else starts or submits the same runs. Besides the folders that FolderLock accepts it
+/// accepts one that contains only run folders of ours and their profiles, as `run --point` leaves
+/// it. Throws as FolderLock does.
+FolderLock claim_sweep(const std::filesystem::path& folder);
+
 /// The runs that are left to do: all with `overwrite`, the unfinished ones with `resume`. Throws
 /// Error{Experiment} if folders have finished runs, or runs with other options.
 std::vector<PlannedRun> runs_to_do(const std::vector<PlannedRun>& runs,

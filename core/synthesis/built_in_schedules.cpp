@@ -2,7 +2,6 @@
 #include "core/synthesis/built_in_schedules.h"
 
 #include <algorithm>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "core/base/as_size.h"
 #include "core/base/text.h"
@@ -124,25 +125,27 @@ class WorkerBound {
     return sum;
   }
 
-  double fill_idle() const {
+  /// The most seconds that passes other than those of one micro-batch at the first stage take in a
+  /// window. `seconds`: of such a pass at a stage.
+  double most_work(const std::function<double(int stage)>& seconds) const {
     const int first = stages_.front();
     std::vector<Item> items;
     for (const int stage : stages_)
-      items.push_back({task_.microbatches - (stage == first ? 1.0 : 0.0),
-                       seconds(stage, Part::Forward), task_.held[as_size(stage)]});
-    const double room = room_ - task_.held[as_size(first)];
-    return std::max(0.0, way(first, stages_.back()) - most_seconds(items, room));
+      items.push_back({task_.microbatches - (stage == first ? 1.0 : 0.0), seconds(stage),
+                       task_.held[as_size(stage)]});
+    return most_seconds(items, room_ - task_.held[as_size(first)]);
+  }
+
+  double fill_idle() const {
+    const double work = most_work([&](int stage) { return seconds(stage, Part::Forward); });
+    return std::max(0.0, way(stages_.front(), stages_.back()) - work);
   }
 
   double drain_idle() const {
     const int first = stages_.front();
-    double other_updates = updates() - task_.update[as_size(first)];
-    std::vector<Item> items;
-    for (const int stage : stages_)
-      items.push_back({task_.microbatches - (stage == first ? 1.0 : 0.0), backward(stage),
-                       task_.held[as_size(stage)]});
-    const double room = room_ - task_.held[as_size(first)];
-    return std::max(0.0, way(stages_.back(), first) - most_seconds(items, room) - other_updates);
+    const double work = most_work([&](int stage) { return backward(stage); });
+    const double other_updates = updates() - task_.update[as_size(first)];
+    return std::max(0.0, way(stages_.back(), first) - work - other_updates);
   }
 
   /// Of the worker's first stage, whose passes of one micro-batch are the farthest apart: the

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -136,9 +135,7 @@ class ScheduleSearch {
   void refuse_too_little() const {
     const OrderTask whole = task(true);
     for (int worker = 0; worker < whole.workers; ++worker) {
-      double needed = 0;
-      for (int stage = 0; stage < whole.stages(); ++stage)
-        if (whole.worker_of[as_size(stage)] == worker) needed += whole.held[as_size(stage)];
+      const double needed = needed_by_one(whole, worker);
       if (needed <= whole.room[as_size(worker)] * (1 + kSumRounding)) continue;
       if (counts_bytes())
         refuse(concat("worker ", worker, " may hold ", bytes_text(memory_of(worker)),
@@ -220,12 +217,18 @@ class ScheduleSearch {
     return bound;
   }
 
-  static bool has_room(const OrderTask& task) {
-    std::vector<double> needed(as_size(task.workers), 0);
+  /// What one micro-batch takes at all stages of a worker.
+  static double needed_by_one(const OrderTask& task, int worker) {
+    double needed = 0;
     for (int stage = 0; stage < task.stages(); ++stage)
-      needed[as_size(task.worker_of[as_size(stage)])] += task.held[as_size(stage)];
-    for (std::size_t worker = 0; worker < needed.size(); ++worker)
-      if (needed[worker] > task.room[worker] * (1 + kSumRounding)) return false;
+      if (task.worker_of[as_size(stage)] == worker) needed += task.held[as_size(stage)];
+    return needed;
+  }
+
+  static bool has_room(const OrderTask& task) {
+    for (int worker = 0; worker < task.workers; ++worker)
+      if (needed_by_one(task, worker) > task.room[as_size(worker)] * (1 + kSumRounding))
+        return false;
     return true;
   }
 

@@ -6,6 +6,7 @@
 
 #include "core/base/text.h"
 #include "core/base/wording.h"
+#include "core/config/json.h"
 
 namespace pipewright {
 
@@ -77,14 +78,13 @@ std::string search_text(const SearchedSchedule& found) {
 }
 
 Value search_value(const SearchedSchedule& found) {
-  Value value = Value::mapping();
-  value.at_or_add("seconds") = Value::of(found.pace.seconds);
-  value.at_or_add("steady") = Value::of(found.pace.repeats);
-  value.at_or_add("bound") = Value::of(found.bound.seconds);
-  value.at_or_add("gap") = Value::of(found.gap());
-  value.at_or_add("scope") = Value::of(scope_name(found.bound));
-  value.at_or_add("bubble") = Value::of(found.bubble());
-  value.at_or_add("from") = Value::of(found.from.empty() ? "search" : found.from);
+  Value value = mapping_of({{"seconds", Value::of(found.pace.seconds)},
+                            {"steady", Value::of(found.pace.repeats)},
+                            {"bound", Value::of(found.bound.seconds)},
+                            {"gap", Value::of(found.gap())},
+                            {"scope", Value::of(scope_name(found.bound))},
+                            {"bubble", Value::of(found.bubble())},
+                            {"from", Value::of(found.from.empty() ? "search" : found.from)}});
   if (!found.built_in.empty()) {
     value.at_or_add("built_in") = Value::of(found.built_in);
     value.at_or_add("built_in_seconds") = Value::of(found.built_in_seconds);

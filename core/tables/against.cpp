@@ -2,7 +2,6 @@
 #include "core/tables/against.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -157,23 +156,17 @@ std::vector<ClaimTest> differences_from(const std::string& name, const Table& ta
 std::string print_differences(const std::string& name, const std::string& metric,
                               const std::vector<ClaimTest>& differences, TableFormat format) {
   if (differences.empty()) return concat("Nothing in the table stands beside ", name, ".\n");
-  const bool latex = format == TableFormat::Latex;
-  const auto escaped = [&](const std::string& text) {
-    return latex ? latex_text(text) : format == TableFormat::Markdown ? markdown_text(text) : text;
-  };
-  std::string text = escaped(
+  std::vector<std::string> sentences;
+  for (const ClaimTest& test : differences)
+    sentences.push_back(concat(test.of, ": ", answer(test, better_values(metric)), ". ", test.why));
+  return print_list(
       concat("Against ", name, " in ", metric,
              is_time_to(metric)
                  ? ", as ratios of geometric means, by t tests of means of logarithms (paired"
                  : ", by t tests of differences of means (paired",
              " by seed where 3 seeds are in both, "
-             "otherwise Welch's) at 5 % for all comparisons together (Holm):"));
-  text += latex ? "\n\\begin{itemize}\n" : "\n";
-  for (const ClaimTest& test : differences)
-    text += concat(latex ? "  \\item " : "- ", escaped(test.of), ": ",
-                   std::string_view(answer(test, better_values(metric))), ". ", escaped(test.why),
-                   "\n");
-  return latex ? text + "\\end{itemize}\n" : text;
+             "otherwise Welch's) at 5 % for all comparisons together (Holm)"),
+      sentences, format);
 }
 
 }  // namespace pipewright

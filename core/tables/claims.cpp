@@ -145,10 +145,7 @@ std::string ClaimGroup::name() const {
   std::vector<std::string> words;
   for (const ClaimGroup& part : parts) words.push_back(part.name());
   if (!words.empty()) return concat("the mean of ", join(words, " and "));
-  for (const auto& [key, text] : values) {
-    const bool number = text.find_first_not_of("0123456789.-+e") == std::string::npos;
-    words.push_back(number ? concat(split(key.name, '.').back(), " ", text) : text);
-  }
+  for (const auto& [key, text] : values) words.push_back(named_value(key.name, text));
   return join(words, ", ");
 }
 

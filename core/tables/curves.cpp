@@ -111,7 +111,7 @@ std::vector<Collected> collected(const Line& line, const PlotSpec& spec, const A
 
 /// `hours`: modelled hours per epoch; 1 if the x-axis has none.
 Curve curve_of(const Collected& line, PlotInterval interval, double hours) {
-  Curve curve{.name = line.name, .color = 0};
+  Curve curve{.name = line.name};
   curve.runs = static_cast<int>(line.runs.size());
   curve.unfinished = line.unfinished;
   for (const auto& [x, values] : line.values) {
@@ -137,24 +137,12 @@ double hours_of_epoch(const Line& line) {
   return sum / std::max(1., runs);
 }
 
-bool check_columns(const PlotPublished& wanted, const PublishedNumbers& numbers,
-                   Problems& problems) {
-  constexpr const char* kWhat = "plot.published";
-  bool fine = numbers.has(wanted.numbers.value.name, wanted.numbers.value.place, kWhat, problems);
-  fine = numbers.has(wanted.epoch.name, wanted.epoch.place, kWhat, problems) && fine;
-  for (const auto& [column, key] : wanted.numbers.match)
-    fine = numbers.has(column, key.place, kWhat, problems) && fine;
-  return fine;
-}
-
 /// The rows of the file that match the line's first run, without those that are not numbers.
 std::vector<LinePoint> published_points(const Line& line, const PlotPublished& wanted,
                                         const PublishedNumbers& numbers) {
-  std::vector<std::pair<std::string, std::string>> texts;
-  for (const auto& [column, key] : wanted.numbers.match)
-    texts.emplace_back(column, key_text(*line.runs.front(), key.name));
   std::vector<LinePoint> points;
-  for (const std::size_t row : numbers.matching(texts)) {
+  for (const std::size_t row :
+       numbers.matching(texts_of(wanted.numbers.match, *line.runs.front()))) {
     const auto epoch = parsed<double>(numbers.rows[row][numbers.index_of(wanted.epoch.name)]);
     const auto value =
         parsed<double>(numbers.rows[row][numbers.index_of(wanted.numbers.value.name)]);
@@ -183,8 +171,10 @@ Axis axis_of(const PlotSpec& spec, const std::vector<RunRecord>& runs, Problems&
 
 std::optional<PublishedNumbers> published_of(const PlotSpec& spec, Problems& problems) {
   if (!spec.published) return std::nullopt;
-  PublishedNumbers numbers = read_published(spec.published->numbers.file);
-  if (!check_columns(*spec.published, numbers, problems)) return std::nullopt;
+  const TablePublished& wanted = spec.published->numbers;
+  PublishedNumbers numbers = read_published(wanted.file);
+  if (!numbers.has({wanted.value, spec.published->epoch}, wanted.match, "plot.published", problems))
+    return std::nullopt;
   return numbers;
 }
 
@@ -218,19 +208,10 @@ void add_curves(Picture& picture, const Lines& group, const PlotSpec& spec,
   }
 }
 
-bool same_point(const LinePoint& a, const LinePoint& b) {
-  return a.x == b.x && a.mean == b.mean && a.reach == b.reach && a.runs == b.runs;
-}
-
 /// Whether one curve would hide the other.
 bool equal(const Curve& a, const Curve& b) {
-  const auto same_end = [](const Diverged& one, const Diverged& other) {
-    return one.x == other.x && one.runs == other.runs;
-  };
-  return !a.points.empty() && a.unfinished == b.unfinished &&
-         std::ranges::equal(a.points, b.points, same_point) &&
-         std::ranges::equal(a.published, b.published, same_point) &&
-         std::ranges::equal(a.diverged, b.diverged, same_end);
+  return !a.points.empty() && a.unfinished == b.unfinished && a.points == b.points &&
+         a.published == b.published && a.diverged == b.diverged;
 }
 
 /// Makes one curve of those that are equal everywhere.
@@ -318,16 +299,8 @@ std::string title_of(const RunRecord& run, const std::vector<TableKey>& keys) {
 
 OverCurve over_curve(const PlotOver& over, const RunRecord& run, Problems& problems) {
   const PublishedNumbers numbers = read_published(over.file);
-  constexpr const char* kWhat = "plot.over";
-  bool fine = numbers.has(over.x.name, over.x.place, kWhat, problems);
-  fine = numbers.has(over.y.name, over.y.place, kWhat, problems) && fine;
-  std::vector<std::pair<std::string, std::string>> texts;
-  for (const auto& [column, key] : over.match) {
-    fine = numbers.has(column, key.place, kWhat, problems) && fine;
-    texts.emplace_back(column, key_text(run, key.name));
-  }
   OverCurve curve{.name = over.label.empty() ? over.y.name : over.label};
-  if (!fine) return curve;
+  if (!numbers.has({over.x, over.y}, over.match, "plot.over", problems)) return curve;
   const auto number = [&](std::size_t row, const TableKey& column) {
     const std::string& text = numbers.rows[row][numbers.index_of(column.name)];
     const std::optional<double> value = parsed<double>(text);
@@ -337,7 +310,7 @@ OverCurve over_curve(const PlotOver& over, const RunRecord& run, Problems& probl
                        ", which is no number that a curve can have"),
                 concat(over.file.string(), ":", numbers.lines[row]));
   };
-  for (const std::size_t row : numbers.matching(texts))
+  for (const std::size_t row : numbers.matching(texts_of(over.match, run)))
     curve.points.emplace_back(number(row, over.x), number(row, over.y));
   return curve;
 }

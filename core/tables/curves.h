@@ -20,6 +20,7 @@ struct LinePoint {
   double mean = 0;
   double reach = 0;  ///< half the interval around the mean (PlotInterval); 0 with one run
   int runs = 0;
+  bool operator==(const LinePoint&) const = default;
 };
 
 /// Runs of a curve that ended in numbers that are not finite. x is the key's value, or the last
@@ -27,6 +28,7 @@ struct LinePoint {
 struct Diverged {
   double x = 0;
   int runs = 0;
+  bool operator==(const Diverged&) const = default;
 };
 
 struct Curve {

@@ -2,12 +2,11 @@
 #include "core/tables/gnuplot_text.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <cstdio>
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
+#include "core/base/printed.h"
 #include "core/base/text.h"
 #include "core/system/child_process.h"
 #include "core/system/temporary_file.h"
@@ -28,9 +27,7 @@ std::string gnuplot_string(std::string_view bytes) {
     if (plain) {
       out += c;
     } else {
-      std::array<char, 8> octal{};
-      std::snprintf(octal.data(), octal.size(), "\\%03o", byte);
-      out += octal.data();
+      out += printed("\\%03o", byte);
     }
   }
   return out + "\"";

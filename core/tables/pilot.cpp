@@ -2,13 +2,11 @@
 #include "core/tables/pilot.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
-#include <optional>
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/printed.h"
 #include "core/base/wording.h"
 #include "core/statistics/tests.h"
 #include "core/tables/run_keys.h"
@@ -56,9 +54,7 @@ std::size_t comparisons_of(const Claim& claim) {
 }
 
 std::string points_text(double value, const std::string& metric) {
-  std::array<char, 32> digits{};
-  std::snprintf(digits.data(), digits.size(), "%.3g", is_share(metric) ? 100 * value : value);
-  return concat(std::string_view(digits.data()), is_share(metric) ? " points" : "");
+  return is_share(metric) ? printed("%.3g points", 100 * value) : printed("%.3g", value);
 }
 
 /// A sentence on the effects that so many pairs with the pilot's deviation can show.

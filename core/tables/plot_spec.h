@@ -23,7 +23,7 @@ struct PlotOver {
   std::filesystem::path file;
   TableKey x, y;  ///< CSV columns, in the units of the axes
   std::string label;
-  std::vector<std::pair<std::string, TableKey>> match;  ///< CSV column → key of a picture's runs
+  ColumnKeys match;  ///< keys of a picture's runs
 };
 
 /// Lines over x, or a map whose cells have two keys' values and the colour of a metric.

@@ -2,14 +2,13 @@
 #include "core/tables/published.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <cstdio>
 #include <set>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/parsed.h"
+#include "core/base/printed.h"
 #include "core/base/wording.h"
 #include "core/system/file.h"
 #include "core/tables/run_keys.h"
@@ -49,26 +48,13 @@ std::size_t index_in(std::vector<std::string>& names, const std::string& name) {
   return names.size() - 1;
 }
 
-/// Whether the file of published numbers has all columns. Records a problem for each missing one.
-bool check_columns(const TablePublished& wanted, const PublishedNumbers& numbers,
-                   Problems& problems) {
-  bool fine = numbers.has(wanted.value.name, wanted.value.place, "table.published", problems);
-  for (const auto& [column, key] : wanted.match)
-    fine = numbers.has(column, key.place, "table.published", problems) && fine;
-  if (wanted.std)
-    fine = numbers.has(wanted.std->name, wanted.std->place, "table.published", problems) && fine;
-  return fine;
-}
-
 PublishedNumber number_of(const std::string& text, bool error) {
   PublishedNumber number{.text = text, .value = parsed<double>(text)};
   if (!error || !number.value) return number;
   const std::size_t dot = text.find('.');
   const auto decimals = dot == std::string::npos ? 0 : static_cast<int>(text.size() - dot - 1);
   number.value = 100 - *number.value;
-  std::array<char, 64> shown{};
-  std::snprintf(shown.data(), shown.size(), "%.*f", decimals, *number.value);
-  number.text = shown.data();
+  number.text = printed("%.*f", decimals, *number.value);
   return number;
 }
 
@@ -87,17 +73,26 @@ std::vector<std::size_t> notes_of(const TableCell& cell, const TablePublished& w
 
 }  // namespace
 
-bool PublishedNumbers::has(const std::string& column, const Place& place, const char* what,
-                           Problems& problems) const {
-  if (std::ranges::count(columns, column) > 0) return true;
-  problems.add(place, concat(what, ": ", file.filename().string(), " has no column '", column, "'",
-                             is_header(columns) ? suggestion(column, columns)
-                                                : "; its first line is no header of a table"));
-  return false;
+ColumnTexts texts_of(const ColumnKeys& match, const RunRecord& run) {
+  ColumnTexts texts;
+  for (const auto& [column, key] : match) texts.emplace_back(column, key_text(run, key.name));
+  return texts;
 }
 
-std::vector<std::size_t> PublishedNumbers::matching(
-    const std::vector<std::pair<std::string, std::string>>& wanted) const {
+bool PublishedNumbers::has(std::vector<TableKey> wanted, const ColumnKeys& match, const char* what,
+                           Problems& problems) const {
+  for (const auto& [column, key] : match) wanted.push_back({column, key.place});
+  std::erase_if(wanted,
+                [&](const TableKey& each) { return std::ranges::count(columns, each.name) > 0; });
+  for (const TableKey& each : wanted)
+    problems.add(each.place,
+                 concat(what, ": ", file.filename().string(), " has no column '", each.name, "'",
+                        is_header(columns) ? suggestion(each.name, columns)
+                                           : "; its first line is no header of a table"));
+  return wanted.empty();
+}
+
+std::vector<std::size_t> PublishedNumbers::matching(const ColumnTexts& wanted) const {
   std::vector<std::size_t> all;
   for (std::size_t row = 0; row < rows.size(); ++row)
     if (std::ranges::all_of(wanted, [&](const auto& pair) {
@@ -107,9 +102,8 @@ std::vector<std::size_t> PublishedNumbers::matching(
   return all;
 }
 
-std::optional<std::string> PublishedNumbers::find(
-    const std::vector<std::pair<std::string, std::string>>& wanted,
-    const std::string& value) const {
+std::optional<std::string> PublishedNumbers::find(const ColumnTexts& wanted,
+                                                  const std::string& value) const {
   std::set<std::string> found;
   for (const std::size_t row : matching(wanted))
     if (const std::string& text = rows[row][index_of(value)]; !text.empty()) found.insert(text);
@@ -136,14 +130,14 @@ PublishedNumbers read_published(const std::filesystem::path& file) {
 void add_published(Table& table, const TablePublished& wanted, const std::vector<RunRecord>& runs,
                    Problems& problems) {
   const PublishedNumbers numbers = read_published(wanted.file);
-  if (!check_columns(wanted, numbers, problems)) return;
+  std::vector<TableKey> columns{wanted.value};
+  if (wanted.std) columns.push_back(*wanted.std);
+  if (!numbers.has(std::move(columns), wanted.match, "table.published", problems)) return;
   for (std::vector<TableCell>& row : table.cells) {
     for (TableCell& cell : row) {
       std::vector<std::string> found, deviations;
       for (const std::size_t run : cell.runs) {
-        std::vector<std::pair<std::string, std::string>> texts;
-        for (const auto& [column, key] : wanted.match)
-          texts.emplace_back(column, key_text(runs[run], key.name));
+        const ColumnTexts texts = texts_of(wanted.match, runs[run]);
         try {
           const auto text = numbers.find(texts, wanted.value.name);
           if (!text) continue;

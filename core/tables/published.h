@@ -11,29 +11,33 @@
 #include "core/base/csv.h"
 #include "core/config/options.h"
 #include "core/records/run_record.h"
+#include "core/tables/table_spec.h"
 
 namespace pipewright {
+
+using ColumnTexts = std::vector<std::pair<std::string, std::string>>;  ///< column, text
+
+/// The texts that a run has for the columns that are matched.
+ColumnTexts texts_of(const ColumnKeys& match, const RunRecord& run);
 
 struct PublishedNumbers : CsvTable {
   std::filesystem::path file;
 
-  /// Whether the column exists. Otherwise records a problem in which `what` names the option.
-  bool has(const std::string& column, const Place& place, const char* what,
+  /// Whether these columns and those that are matched exist. Records a problem for each that does
+  /// not, in which `what` names the option.
+  bool has(std::vector<TableKey> wanted, const ColumnKeys& match, const char* what,
            Problems& problems) const;
   /// Indices of the rows whose columns have these texts, compared as in find(). Requires all
   /// columns to exist.
-  std::vector<std::size_t> matching(
-      const std::vector<std::pair<std::string, std::string>>& wanted) const;
+  std::vector<std::size_t> matching(const ColumnTexts& wanted) const;
   /// The field `value` of the row whose columns have these texts; nullopt if there is no such row
   /// or the field is empty. Texts are compared without case, '-', '_' and spaces ("ResNet-50"
   /// equals resnet50), numbers as numbers. Throws Error{Experiment} if rows with different values
   /// match. Requires all columns to exist.
-  std::optional<std::string> find(const std::vector<std::pair<std::string, std::string>>& wanted,
-                                  const std::string& value) const;
+  std::optional<std::string> find(const ColumnTexts& wanted, const std::string& value) const;
 };
 
 struct Table;
-struct TablePublished;
 
 /// Adds to each cell of a table the published number of its runs, if they agree on one. Records
 /// problems with the file's columns and rows.

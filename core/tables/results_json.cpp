@@ -122,7 +122,7 @@ Value tradeoff_value(const TradeoffRow& row) {
                      {"n", whole(row.runs)},
                      {"diverged", whole(row.diverged)},
                      {"not_reached", whole(row.not_reached)},
-                     {"hours", Value::of(row.hours)},
+                     {"hours", Value::of(row.time)},
                      {"samples_per_second", Value::of(row.samples_per_second)},
                      {"bubble", Value::of(row.bubble)},
                      {"worker_state_gib", Value::of(row.worker_gib)},

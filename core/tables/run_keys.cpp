@@ -2,8 +2,6 @@
 #include "core/tables/run_keys.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -11,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/parsed.h"
+#include "core/base/printed.h"
 #include "core/base/wording.h"
 #include "core/config/json.h"
 #include "core/config/options.h"
@@ -135,6 +134,11 @@ std::string key_text(const RunRecord& run, const std::string& key) {
   return value ? value_text(*value) : kNoValue;
 }
 
+std::string named_value(const std::string& key, const std::string& text) {
+  const bool number = text.find_first_not_of("0123456789.-+e") == std::string::npos;
+  return number ? concat(split(key, '.').back(), " ", text) : text;
+}
+
 std::string key_title(const RunRecord& run, const std::string& key) {
   const std::optional<Value> value = value_of(run, key);
   if (key == "label" || !value || value->is(Value::Kind::Text)) return key_text(run, key);
@@ -216,10 +220,7 @@ bool is_share(const std::string& metric) {
 }
 
 std::string shown_number(const std::string& metric, double value) {
-  std::array<char, 64> text{};
-  const bool share = is_share(metric);
-  std::snprintf(text.data(), text.size(), share ? "%.2f" : "%.4g", share ? 100 * value : value);
-  return text.data();
+  return is_share(metric) ? printed("%.2f", 100 * value) : printed("%.4g", value);
 }
 
 }  // namespace pipewright

@@ -23,6 +23,9 @@ std::string value_text(const Value& value);
 std::map<std::string, std::string> option_texts(const Value& document);
 /// The run's value of a key as text; "–" if it has none, as for an option of another scheme.
 std::string key_text(const RunRecord& run, const std::string& key);
+/// A text that a key has, with the key's name if it is a number: "gpipe", "stages 4".
+std::string named_value(const std::string& key, const std::string& text);
+
 /// The value as a title: "gpipe" for a text, with the key's name for other values ("stages 4").
 std::string key_title(const RunRecord& run, const std::string& key);
 /// The order of runs in which each key of a list varies more slowly than the next. The values of a

@@ -196,11 +196,8 @@ double TableCell::std() const {
 
 std::string cell_name(const Table& table, std::size_t row, std::size_t column) {
   std::vector<std::string> parts;
-  for (std::size_t k = 0; k < table.row_keys.size(); ++k) {
-    const std::string& text = table.row_names[row][k];
-    const bool number = text.find_first_not_of("0123456789.-+e") == std::string::npos;
-    parts.push_back(number ? concat(split(table.row_keys[k], '.').back(), " ", text) : text);
-  }
+  for (std::size_t k = 0; k < table.row_keys.size(); ++k)
+    parts.push_back(named_value(table.row_keys[k], table.row_names[row][k]));
   if (table.column_names.size() > 1) parts.push_back(table.column_names[column]);
   return join(parts, ", ");
 }

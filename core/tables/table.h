@@ -92,6 +92,11 @@ std::vector<std::vector<std::string>> table_texts(const Table& table,
 
 enum class TableFormat : std::uint8_t { Markdown, Csv, Latex };
 
+/// Sentences below a table under a heading: a list of Markdown or LaTeX, or for CSV, which has no
+/// place for it, plain lines.
+std::string print_list(const std::string& heading, const std::vector<std::string>& sentences,
+                       TableFormat format);
+
 /// The whole table as text, with its caption (except CSV). Shares such as accuracies are in
 /// percent.
 std::string print_table(const Table& table, TableFormat format);

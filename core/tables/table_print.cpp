@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <span>
 
 #include "core/base/markup.h"
 #include "core/base/printable.h"
+#include "core/base/printed.h"
 #include "core/base/wording.h"
 #include "core/tables/best_over.h"
 #include "core/tables/run_keys.h"
@@ -17,9 +16,7 @@ namespace pipewright {
 namespace {
 
 std::string fixed(double value, int decimals) {
-  std::array<char, 400> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
-  return text.data();
+  return printed("%.*f", decimals, value);
 }
 
 /// Decimals of a cell's mean and std: two for percent, otherwise so many that the mean has four
@@ -179,9 +176,7 @@ std::string notes_text(const Table& table, const TableCell& cell) {
 std::string csv_lines(const Table& table, bool counts_not_reached) {
   std::string out;
   const auto plain = [](double value) {
-    std::array<char, 40> text{};
-    std::snprintf(text.data(), text.size(), "%.12g", value);
-    return std::isfinite(value) ? std::string(text.data()) : std::string();
+    return std::isfinite(value) ? printed("%.12g", value) : std::string();
   };
   const auto number = [&](double value) { return plain(shown(table, value)); };
   for (std::size_t r = 0; r < table.cells.size(); ++r)
@@ -301,6 +296,18 @@ std::vector<std::vector<std::string>> table_texts(const Table& table, Escaped es
       line.push_back(cell_text(other, other.cells[r][0], escaped));
   }
   return grid;
+}
+
+std::string print_list(const std::string& heading, const std::vector<std::string>& sentences,
+                       TableFormat format) {
+  const bool latex = format == TableFormat::Latex;
+  const auto escaped = [&](const std::string& text) {
+    return latex ? latex_text(text) : format == TableFormat::Markdown ? markdown_text(text) : text;
+  };
+  std::string text = concat(escaped(heading), ":\n", latex ? "\\begin{itemize}\n" : "");
+  for (const std::string& sentence : sentences)
+    text += concat(latex ? "  \\item " : "- ", escaped(sentence), "\n");
+  return latex ? text + "\\end{itemize}\n" : text;
 }
 
 std::string print_table(const Table& table, TableFormat format) {

@@ -19,14 +19,16 @@ struct TableKey {
   Place place;
 };
 
+using ColumnKeys = std::vector<std::pair<std::string, TableKey>>;  ///< CSV column → key
+
 /// Published numbers beside ours: rows whose CSV columns have the values of a run's keys.
 struct TablePublished {
   std::filesystem::path file;
   Place place;
-  std::vector<std::pair<std::string, TableKey>> match;  ///< CSV column → key
-  TableKey value;                                       ///< CSV column with the number
-  std::optional<TableKey> std;                          ///< CSV column with its deviation
-  bool error = false;  ///< numbers are errors in percent; 100 − error is shown
+  ColumnKeys match;
+  TableKey value;               ///< CSV column with the number
+  std::optional<TableKey> std;  ///< CSV column with its deviation
+  bool error = false;           ///< numbers are errors in percent; 100 − error is shown
   /// Known differences between our recipe and the published one: label or "all", and the note.
   std::vector<std::pair<std::string, std::string>> differs;
 };

@@ -2,7 +2,6 @@
 #include "core/tables/time_to.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 

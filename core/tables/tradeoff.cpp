@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
+#include <cmath>
 
 #include "core/base/markup.h"
+#include "core/base/printed.h"
 #include "core/base/text.h"
 #include "core/tables/run_keys.h"
 #include "core/tables/time_to.h"
@@ -18,12 +19,6 @@ Table table_of(TableSpec spec, const std::string& metric, const std::vector<RunR
   spec.metric.name = metric;
   spec.published.reset();
   return make_table(spec, runs);
-}
-
-std::string fixed_text(double number) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f", number);
-  return text;
 }
 
 /// Hours in the unit that suits them: "3.21 h", "70.1 ns".
@@ -41,28 +36,43 @@ std::string time_of(double hours) {
                                         {1e-9 * kSecond, "ns"}}};
   const auto found = std::ranges::find_if(kUnits, [&](const Unit& u) { return hours >= u.hours; });
   const Unit& unit = found == kUnits.end() ? kUnits.back() : *found;
-  char text[48];
-  std::snprintf(text, sizeof text, "%.4g %s", hours / unit.hours, unit.name);
-  return text;
+  return printed("%.4g %s", hours / unit.hours, unit.name);
 }
 
 std::string metric_of(const TradeoffRow& row, bool percent) {
   if (row.not_reached > 0) return concat("not reached by ", row.not_reached, " of ", row.runs);
   const double scale = percent ? 100 : 1;
-  return concat(fixed_text(scale * row.metric),
-                row.runs > 1 ? concat(" ± ", fixed_text(scale * row.std)) : std::string(), " (",
-                runs_text(row.runs, row.diverged), ")");
+  return concat(printed("%.2f", scale * row.metric),
+                row.runs > 1 ? concat(" ± ", printed("%.2f", scale * row.std)) : std::string(),
+                " (", runs_text(row.runs, row.diverged), ")");
 }
 
 std::string line_of(const TradeoffRow& row, bool percent) {
-  char text[160];
-  std::snprintf(text, sizeof text, "%.4g | %.1f | %.3g | %s |", row.samples_per_second,
-                100 * row.bubble, row.worker_gib, row.efficient ? "★" : " ");
-  return concat("| ", markdown_text(row.name), " | ", metric_of(row, percent), " | ",
-                time_of(row.hours), " | ", std::string_view(text), "\n");
+  return concat(
+      "| ", markdown_text(row.name), " | ", metric_of(row, percent), " | ", time_of(row.time),
+      " | ",
+      printed("%.4g | %.1f | %.3g | ", row.samples_per_second, 100 * row.bubble, row.worker_gib),
+      row.efficient ? "★" : " ", " |\n");
 }
 
 }  // namespace
+
+void mark_efficient(std::vector<TradeoffRow>& rows, bool smaller) {
+  const auto judged = [](const TradeoffRow& row) {
+    return row.diverged == 0 && std::isfinite(row.metric) && std::isfinite(row.time);
+  };
+  const auto faster = [](const TradeoffRow& a, const TradeoffRow& b) {
+    return a.time < 0.999 * b.time;
+  };
+  const auto beats = [&](const TradeoffRow& a, const TradeoffRow& b) {
+    const bool as_good = smaller ? a.metric <= b.metric : a.metric >= b.metric;
+    return as_good && !faster(b, a) && (a.metric != b.metric || faster(a, b));
+  };
+  for (TradeoffRow& row : rows)
+    row.efficient = judged(row) && std::ranges::none_of(rows, [&](const TradeoffRow& other) {
+                      return judged(other) && beats(other, row);
+                    });
+}
 
 std::size_t diverged_runs(const TableCell& cell, const std::vector<RunRecord>& runs) {
   return static_cast<std::size_t>(
@@ -90,13 +100,13 @@ std::vector<TradeoffRow> make_tradeoff(const TableSpec& spec, const std::vector<
                       .runs = cell.values.size(),
                       .diverged = diverged_runs(cell, runs),
                       .not_reached = is_time_to(spec.metric.name) ? cell.not_reached() : 0,
-                      .hours = hours.cells[r][c].mean(),
+                      .time = hours.cells[r][c].mean(),
                       .samples_per_second = rate.cells[r][c].mean(),
                       .bubble = bubble.cells[r][c].mean(),
                       .worker_gib = memory.cells[r][c].mean()});
     }
-  mark_efficient(rows, &TradeoffRow::hours, better_values(spec.metric.name) == Better::Smaller);
-  std::ranges::sort(rows, {}, &TradeoffRow::hours);
+  mark_efficient(rows, better_values(spec.metric.name) == Better::Smaller);
+  std::ranges::sort(rows, {}, &TradeoffRow::time);
   return rows;
 }
 

@@ -3,8 +3,6 @@
 /// would take on given hardware.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -18,7 +16,9 @@ struct TradeoffRow {
   std::size_t runs = 0;         ///< with the metric
   std::size_t diverged = 0;     ///< runs beside them, so that the metric is none of all runs
   std::size_t not_reached = 0;  ///< runs among them that say so of steps_to and its kin
-  double hours = 0;             ///< modelled time up to the end of the last epoch
+  /// Up to the end of the last epoch: modelled hours or, in a report of runs that were not
+  /// modelled, the seconds that they trained.
+  double time = 0;
   double samples_per_second = 0;
   double bubble = 0;
   double worker_gib = 0;   ///< weights, gradients and optimizer state of the worker with most
@@ -29,21 +29,7 @@ struct TradeoffRow {
 /// one. Times are the same within a thousandth. Rows with runs that diverged are neither marked nor
 /// beat others, because the mean of the runs that survived flatters. `smaller`: smaller metrics are
 /// better.
-template <class Row>
-void mark_efficient(std::vector<Row>& rows, double Row::*time, bool smaller) {
-  const auto judged = [&](const Row& row) {
-    return row.diverged == 0 && std::isfinite(row.metric) && std::isfinite(row.*time);
-  };
-  const auto faster = [&](const Row& a, const Row& b) { return a.*time < 0.999 * (b.*time); };
-  const auto beats = [&](const Row& a, const Row& b) {
-    const bool as_good = smaller ? a.metric <= b.metric : a.metric >= b.metric;
-    return as_good && !faster(b, a) && (a.metric != b.metric || faster(a, b));
-  };
-  for (Row& row : rows)
-    row.efficient = judged(row) && std::ranges::none_of(rows, [&](const Row& other) {
-                      return judged(other) && beats(other, row);
-                    });
-}
+void mark_efficient(std::vector<TradeoffRow>& rows, bool smaller);
 
 /// How many of a cell's runs diverged.
 std::size_t diverged_runs(const TableCell& cell, const std::vector<RunRecord>& runs);

@@ -2,15 +2,13 @@
 #include "core/tables/verdicts.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "core/base/error.h"
 #include "core/base/markup.h"
+#include "core/base/printed.h"
 #include "core/base/wording.h"
 #include "core/tables/mean_difference.h"
 #include "core/tables/probe_metrics.h"
@@ -57,12 +55,6 @@ MeasuredGroup mean_of(const std::string& name, const std::vector<MeasuredGroup>&
     mean.measured.seeds.push_back(seed);
   }
   return mean;
-}
-
-std::string printed(const char* format, double value) {
-  std::array<char, 64> digits{};
-  std::snprintf(digits.data(), digits.size(), format, value);
-  return digits.data();
 }
 
 std::string p_text(double p) {
@@ -460,17 +452,11 @@ std::vector<Verdict> judge(const std::vector<Claim>& claims, const TableSpec& ta
 
 std::string print_verdicts(const std::vector<Verdict>& verdicts, TableFormat format) {
   if (verdicts.empty()) return {};
-  const bool latex = format == TableFormat::Latex;
-  const auto escaped = format == TableFormat::Markdown ? markdown_text : latex_text;
-  std::string text = latex ? concat(latex_text(kHeading), ":\n\\begin{itemize}\n")
-                           : concat(std::string_view(kHeading), ":\n");
-  for (const Verdict& verdict : verdicts) {
-    const std::string said = concat(verdict.say, verdict.say.ends_with('.') ? "" : ".");
-    text += concat(latex ? "  \\item " : "- ", std::string_view(words_of(verdict.outcome)), ": ",
-                   format == TableFormat::Csv ? said : escaped(said), " (",
-                   format == TableFormat::Csv ? verdict.why : escaped(verdict.why), ")\n");
-  }
-  return latex ? text + "\\end{itemize}\n" : text;
+  std::vector<std::string> sentences;
+  for (const Verdict& verdict : verdicts)
+    sentences.push_back(concat(words_of(verdict.outcome), ": ", verdict.say,
+                               verdict.say.ends_with('.') ? "" : ".", " (", verdict.why, ")"));
+  return print_list(kHeading, sentences, format);
 }
 
 }  // namespace pipewright

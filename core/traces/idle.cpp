@@ -2,9 +2,7 @@
 #include "core/traces/idle.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
-#include <optional>
 
 #include "core/base/as_size.h"
 #include "core/base/median.h"

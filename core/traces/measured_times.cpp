@@ -3,24 +3,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <tuple>
 
 #include "core/base/as_size.h"
+#include "core/base/printed.h"
 #include "core/base/text.h"
 #include "core/base/text_table.h"
 #include "core/base/wording.h"
+#include "core/drawing/render_answer.h"
 #include "core/drawing/render_labels.h"
 
 namespace pipewright {
 namespace {
-
-std::string percent_text(double part, double whole) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f %%", whole > 0 ? 100 * part / whole : 0);
-  return text.data();
-}
 
 double end_of(const Spans& spans) {
   double end = 0;
@@ -117,18 +112,18 @@ std::string measured_times_text(const ProvedSchedule& proved, const Spans& spans
     const WorkerTime& worker = times.workers[w];
     std::vector<std::string> row{
         std::to_string(w),
-        percent_text(worker.busy, times.makespan),
-        percent_text(worker.sending, times.makespan),
-        percent_text(worker.waiting, times.makespan),
-        percent_text(worker.other, times.makespan),
+        percent_of(worker.busy, times.makespan),
+        percent_of(worker.sending, times.makespan),
+        percent_of(worker.waiting, times.makespan),
+        percent_of(worker.other, times.makespan),
         worker.longest_for < 0
             ? "nobody"
             : concat("worker ", worker.longest_for, ", ", time_text(worker.longest_wait))};
-    if (coded) row.push_back(percent_text(worker.coding, times.makespan));
+    if (coded) row.push_back(percent_of(worker.coding, times.makespan));
     table.add(std::move(row));
   }
   return concat("measured over ", counted(proved.schedule.shape.minibatches, "mini-batch"), ": ",
-                time_text(times.makespan), ", bubble ", percent_text(times.bubble, 1), "\n\n",
+                time_text(times.makespan), ", bubble ", percent_of(times.bubble, 1), "\n\n",
                 table.text());
 }
 
@@ -156,11 +151,9 @@ std::string timeline_answer(const ProvedSchedule& proved, const Spans& spans, bo
                    " % is to be blamed on ",
                    blame_name(kBlames[static_cast<std::size_t>(most)], messages));
   }
-  if (planned > 0) {
-    std::array<char, 32> ratio{};
-    std::snprintf(ratio.data(), ratio.size(), "%.2f", times.makespan / planned);
-    text += concat("; the run took ", std::string_view(ratio.data()), " times as long as planned");
-  }
+  if (planned > 0)
+    text += concat("; the run took ", printed("%.2f", times.makespan / planned),
+                   " times as long as planned");
   return text + ".\n";
 }
 

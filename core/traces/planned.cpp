@@ -7,6 +7,10 @@
 
 namespace pipewright {
 
+namespace {
+
+/// Costs of stages: the median of what actions of a kind computed, and of their codecs; of a
+/// reduction the shortest, whose worker waited for nobody. Links take no time.
 std::vector<StageCost> measured_costs(const Schedule& schedule, const Spans& spans) {
   const std::vector<StageMedians> medians = median_seconds(schedule, spans);
   Spans codecs = spans;  // spans that consist of their codecs
@@ -42,6 +46,8 @@ std::vector<StageCost> measured_costs(const Schedule& schedule, const Spans& spa
     }
   return costs;
 }
+
+}  // namespace
 
 Simulation planned(const ProvedSchedule& proved, const Spans& spans) {
   return simulate(proved, measured_costs(proved.schedule, spans),

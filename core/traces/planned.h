@@ -11,12 +11,8 @@
 
 namespace pipewright {
 
-/// Costs of stages: the median of what actions of a kind computed, and of their codecs; of a
-/// reduction the shortest, whose worker waited for nobody. Links take no time.
-std::vector<StageCost> measured_costs(const Schedule& schedule, const Spans& spans);
-
-/// Simulates the schedule with those costs: what the run would have been without stragglers and
-/// transfers.
+/// Simulates the schedule with the medians of what its actions took: what the run would have been
+/// without stragglers and transfers.
 Simulation planned(const ProvedSchedule& proved, const Spans& spans);
 
 }  // namespace pipewright

@@ -6,7 +6,7 @@
 #include "core/base/error_at.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
-#include "core/drawing/render_refusal.h"
+#include "core/drawing/render.h"
 #include "core/experiment/perturbation.h"
 #include "core/experiment/reading.h"
 #include "core/runtime/devices/device.h"

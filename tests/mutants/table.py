@@ -223,7 +223,7 @@ MUTANTS = [
            "second ? 0 : duration_of(i)", "duration_of(i)", "core_tests", "Chakra*"),
     # reports
     Mutant("epochs of a plot are counted from 0", "core/tables/samples.cpp",
-           "samples.push_back({at + 1, value, {}});", "samples.push_back({at, value, {}});", "core_tests", "*Curve*:*Plot*:*Samples*"),
+           "{row.at(*epoch) + 1, row.at(*column), {}}", "{row.at(*epoch), row.at(*column), {}}", "core_tests", "*Curve*:*Plot*:*Samples*"),
     Mutant("a run without the metric counts as failed", "core/tables/table.cpp",
            "++cell.without;", "++cell.failed;", "core_tests", "*Table*"),
     # cost

@@ -9,11 +9,12 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/base/printed.h"
 #include "core/base/text.h"
 #include "core/base/text_table.h"
 #include "core/base/wording.h"
 #include "core/config/merge.h"
-#include "core/drawing/render_cut.h"
+#include "core/drawing/render_profile.h"
 #include "core/experiment/dynamics.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/grouped_parameters.h"
@@ -27,7 +28,6 @@
 #include "core/nn/numerics.h"
 #include "core/schedule/remarks.h"
 #include "core/simulation/shipped_hardware.h"
-#include "core/stability/edge_text.h"
 #include "core/stability/stability_report.h"
 #include "core/sweep/sweep_check.h"
 #include "core/sweep/sweep_duration.h"
@@ -232,7 +232,7 @@ std::string edge_cell(const Experiment& e) {
     if (!dynamics) return "–";
     const StabilityReport report = stability_report(*dynamics);
     const int stage = tightest_stage(report);
-    return concat(short_text(report.stages[static_cast<std::size_t>(stage)].edge), " (", stage,
+    return concat(rounded_text(report.stages[static_cast<std::size_t>(stage)].edge), " (", stage,
                   ")");
   } catch (const Error& error) {  // the training needs no edges
     if (error.kind() != ErrorKind::Experiment) throw;
@@ -280,7 +280,7 @@ void print_duration(const SweepDuration& duration) {
         duration_text(*seconds / cores).c_str(), counted(cores, "core").c_str());
   else if (duration.operations() > 0)
     print("Work: %s operations, too many to be timed here.\n",
-          short_text(duration.operations()).c_str());
+          rounded_text(duration.operations()).c_str());
 }
 
 /// What the rows of a pilot say about the claims.

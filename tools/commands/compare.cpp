@@ -7,7 +7,7 @@
 #include "core/base/wording.h"
 #include "core/comparison/run_difference.h"
 #include "core/comparison/schedule_difference.h"
-#include "core/drawing/render_refusal.h"
+#include "core/drawing/render.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/identity.h"
 #include "core/experiment/reading.h"

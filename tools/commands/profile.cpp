@@ -4,8 +4,6 @@
 
 #include "core/base/error.h"
 #include "core/cost/pipedream_partition.h"
-#include "core/drawing/render_cut.h"
-#include "core/drawing/render_plan.h"
 #include "core/drawing/render_profile.h"
 #include "core/measuring/cost_source.h"
 #include "core/measuring/hardware_source.h"

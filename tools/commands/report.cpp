@@ -14,9 +14,7 @@
 #include "core/tables/best_cells.h"
 #include "core/tables/default_layout.h"
 #include "tools/command.h"
-#include "tools/report/curves.h"
-#include "tools/report/edges.h"
-#include "tools/report/memory.h"
+#include "tools/report/charts.h"
 #include "tools/report/sources.h"
 #include "tools/results.h"
 

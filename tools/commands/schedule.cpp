@@ -6,7 +6,6 @@
 
 #include "core/base/error.h"
 #include "core/drawing/render.h"
-#include "core/drawing/render_refusal.h"
 #include "core/experiment/experiment.h"
 #include "core/schedule/remarks.h"
 #include "core/schedule/schedule_size.h"

@@ -7,7 +7,6 @@
 #include "core/config/merge.h"
 #include "core/drawing/render.h"
 #include "core/drawing/render_answer.h"
-#include "core/drawing/render_refusal.h"
 #include "core/drawing/render_simulation.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/reading.h"

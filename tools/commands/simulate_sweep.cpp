@@ -8,7 +8,6 @@
 #include "core/base/wording.h"
 #include "core/planning/best_points.h"
 #include "core/planning/print_points.h"
-#include "core/planning/render_best_map.h"
 #include "core/simulation/shipped_hardware.h"
 #include "core/sweep/sweep_simulation.h"
 #include "core/system/terminal.h"

@@ -12,7 +12,6 @@
 #include "core/records/run_claim.h"
 #include "core/records/run_store.h"
 #include "core/sweep/kept_results.h"
-#include "core/sweep/sweep_claim.h"
 #include "core/sweep/sweep_runner.h"
 #include "core/system/terminal.h"
 #include "core/tables/table.h"

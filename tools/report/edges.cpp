@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/report/edges.h"
+#include "tools/report/charts.h"
 
 #include <algorithm>
 #include <cmath>

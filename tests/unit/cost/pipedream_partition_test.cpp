@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PipeDream's partitioner against every plan there is, and against plans worked out by hand.
 #include "core/cost/pipedream_partition.h"
-#include "core/drawing/render_plan.h"
+#include "core/drawing/render_profile.h"
 
 #include <gtest/gtest.h>
 

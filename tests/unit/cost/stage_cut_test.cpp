@@ -8,7 +8,7 @@
 #include <random>
 
 #include "core/base/error.h"
-#include "core/drawing/render_cut.h"
+#include "core/drawing/render_profile.h"
 
 namespace pipewright::test {
 namespace {

@@ -8,18 +8,12 @@
 #include <set>
 
 #include "core/page/line_looks.h"
+#include "tests/unit/drawing/drawn_schedules.h"
 
 namespace pipewright {
 namespace {
 
 constexpr const char* kHostile = "</script><b>\x1b[31m";
-
-std::size_t occurrences(const std::string& text, const std::string& what) {
-  std::size_t count = 0;
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
-    ++count;
-  return count;
-}
 
 Picture two_curves() {
   Picture picture{.title = "stages 4", .metric = "test_accuracy", .percent = true};
@@ -43,9 +37,9 @@ TEST(Charts, HaveTheLinesOfTheirPicture) {
 
 TEST(Charts, DrawABandOnlyWhereThereIsAnInterval) {
   const std::string svg = chart_svg(chart_of(two_curves()));
-  EXPECT_EQ(occurrences(svg, "class=\"band"), 1u);
-  EXPECT_EQ(occurrences(svg, "class=\"line"), 2u) << "one point makes no line";
-  EXPECT_EQ(occurrences(svg, "class=\"mark"), 5u);
+  EXPECT_EQ(count_of("class=\"band", svg), 1u);
+  EXPECT_EQ(count_of("class=\"line", svg), 2u) << "one point makes no line";
+  EXPECT_EQ(count_of("class=\"mark", svg), 5u);
 }
 
 TEST(Charts, DrawBarsOverTheValuesOfAKey) {
@@ -54,8 +48,8 @@ TEST(Charts, DrawBarsOverTheValuesOfAKey) {
   picture.curves[0].diverged = {{4, 1}};
   const Chart chart = chart_of(picture);
   const std::string svg = chart_svg(chart);
-  EXPECT_EQ(occurrences(svg, "class=\"band"), 0u);
-  EXPECT_EQ(occurrences(svg, "class=\"cross"), 1u);
+  EXPECT_EQ(count_of("class=\"band", svg), 0u);
+  EXPECT_EQ(count_of("class=\"cross", svg), 1u);
   EXPECT_NE(chart.note.find("diverged"), std::string::npos);
 }
 
@@ -87,7 +81,7 @@ TEST(Charts, SayTheirNumbersInATable) {
 
 TEST(Charts, SayTheNumbersOfAPointAtTheGroupOfItsLine) {
   const std::string svg = chart_svg(chart_of(two_curves()));
-  EXPECT_EQ(occurrences(svg, "<g data-line=\"0\">"), 3u) << "its band, line and marks";
+  EXPECT_EQ(count_of("<g data-line=\"0\">", svg), 3u) << "its band, line and marks";
   const std::size_t marks = svg.rfind("<g data-line=\"0\">");
   const std::string own = svg.substr(marks, svg.find("</g>", marks) - marks);
   EXPECT_NE(own.find("<title>a: 60 ± 1 (3 runs), epoch 2</title>"), std::string::npos) << own;
@@ -155,9 +149,9 @@ TEST(Charts, BreakALineWhereAllOfItsRunsDiverged) {
   ASSERT_NE(line, std::string::npos);
   ASSERT_NE(band, std::string::npos);
   const std::string drawn = svg.substr(line, svg.find("/>", line) - line);
-  EXPECT_EQ(occurrences(drawn, "M"), 2u) << drawn;
-  EXPECT_EQ(occurrences(drawn, "L"), 2u) << drawn;
-  EXPECT_EQ(occurrences(svg.substr(band, svg.find("/>", band) - band), "Z"), 2u);
+  EXPECT_EQ(count_of("M", drawn), 2u) << drawn;
+  EXPECT_EQ(count_of("L", drawn), 2u) << drawn;
+  EXPECT_EQ(count_of("Z", svg.substr(band, svg.find("/>", band) - band)), 2u);
   std::vector<bool> broken;
   for (const ChartPoint& point : chart.lines[0].points) broken.push_back(point.broken);
   EXPECT_EQ(broken, (std::vector{false, false, true, false}))

@@ -39,7 +39,7 @@ TEST(Comparisons, TheFrontIsWhatNoOtherBeatsInBoth) {
   const auto front = front_of(spec, make_table(spec, runs), runs);
   ASSERT_TRUE(front);
   std::vector<std::string> efficient;
-  for (const ReportFront::Row& row : front->rows)
+  for (const TradeoffRow& row : front->rows)
     if (row.efficient) efficient.push_back(row.name);
   EXPECT_EQ(efficient, (std::vector<std::string>{"fast and fair", "slow and good"}));
   EXPECT_EQ(front->rows[0].time, 4) << "of both epochs together";

@@ -7,6 +7,7 @@
 #include "core/base/text.h"
 #include "core/page/page_content.h"
 #include "core/page/sections.h"
+#include "tests/unit/drawing/drawn_schedules.h"
 
 namespace pipewright {
 namespace {
@@ -29,13 +30,6 @@ Report small_report() {
   report.metric = "test_accuracy";
   report.version = "1.2.3";
   return report;
-}
-
-std::size_t count_in(const std::string& text, const std::string& what) {
-  std::size_t count = 0;
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
-    ++count;
-  return count;
 }
 
 TEST(Pages, HaveTheQuestionAndTheStatesOfRuns) {
@@ -64,12 +58,12 @@ TEST(Pages, NameEveryScriptAndStyleInTheirPolicy) {
   const std::regex digest("'sha256-[A-Za-z0-9+/]{43}='");
   const auto digests = static_cast<std::size_t>(std::distance(
       std::sregex_iterator(text.begin(), text.end(), digest), std::sregex_iterator()));
-  EXPECT_EQ(digests, count_in(page, "<script>") + count_in(page, "<style>"));
+  EXPECT_EQ(digests, count_of("<script>", page) + count_of("<style>", page));
 }
 
 TEST(Pages, NoTextEndsAnElementOrBeginsAScript) {
   Report report = small_report();
-  const std::size_t scripts = count_in(report_page(report), "<script");
+  const std::size_t scripts = count_of("<script", report_page(report));
   report.title = report.question = report.metric = kHostilePage;
   report.remarks = {kHostilePage};
   report.runs[1].error = report.runs[1].label = kHostilePage;
@@ -83,9 +77,9 @@ TEST(Pages, NoTextEndsAnElementOrBeginsAScript) {
   report.schedules = {{.title = kHostilePage, .why_not = kHostilePage}};
   report.front = {.time = kHostilePage, .unit = "s", .rows = {{.name = kHostilePage}}};
   const std::string page = report_page(report);
-  EXPECT_EQ(count_in(page, "<script"), scripts);
-  EXPECT_EQ(count_in(page, "</script"), scripts);
-  EXPECT_EQ(count_in(page, "<!--"), 0u);
+  EXPECT_EQ(count_of("<script", page), scripts);
+  EXPECT_EQ(count_of("</script", page), scripts);
+  EXPECT_EQ(count_of("<!--", page), 0u);
   EXPECT_NE(page.find("&lt;/script&gt;"), std::string::npos) << "it is shown all the same";
 }
 
@@ -152,8 +146,8 @@ TEST(Pages, FrontsCountTheRunsThatDiverged) {
   report.front =
       ReportFront{.time = "time",
                   .unit = "s",
-                  .rows = {{.name = "a", .metric = 0.5, .time = 1, .runs = 2, .diverged = 1},
-                           {.name = "b", .metric = 0.4, .time = 2, .runs = 3, .efficient = true}}};
+                  .rows = {{.name = "a", .metric = 0.5, .runs = 2, .diverged = 1, .time = 1},
+                           {.name = "b", .metric = 0.4, .runs = 3, .time = 2, .efficient = true}}};
   const std::string body = front_section(report).body;
   EXPECT_NE(body.find("<td class=\"n\">2, 1 diverged</td>"), std::string::npos) << body;
   EXPECT_NE(body.find("among those of which no run diverged"), std::string::npos) << body;

@@ -6,7 +6,6 @@
 
 #include "core/base/error.h"
 #include "core/planning/print_points.h"
-#include "core/planning/render_best_map.h"
 
 namespace pipewright {
 namespace {

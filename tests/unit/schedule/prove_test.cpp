@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What prove() refuses, one reason at a time, and how it says so.
-#include "core/drawing/render_refusal.h"
+#include "core/drawing/render.h"
 
 #include <gtest/gtest.h>
 

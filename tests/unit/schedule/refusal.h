@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/drawing/render_refusal.h"
+#include "core/drawing/render.h"
 #include "core/schedule/schedule.h"
 
 namespace pipewright {

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "core/stability/closed_forms.h"
 #include "core/stability/crossing.h"
+#include "core/stability/edges.h"
 #include "tests/unit/stability/dynamics.h"
 #include "tests/unit/tolerances.h"
 

@@ -7,7 +7,7 @@
 #include <numbers>
 #include <vector>
 
-#include "core/stability/closed_forms.h"
+#include "core/stability/edges.h"
 #include "tests/unit/stability/dynamics.h"
 #include "tests/unit/tolerances.h"
 

@@ -9,14 +9,12 @@ namespace {
 
 /// A run that keeps `cores` busy, with `processes` of MPI, on `gpus`.
 PlannedRun planned(const std::string& title, int cores = 1, int processes = 0, int gpus = 0) {
-  return {.label = title,
-          .title = title,
-          .varied = Value::mapping(),
-          .folder = "/sweep/" + title,
-          .resolved = Value::mapping(),
-          .cores = cores,
-          .processes = processes,
-          .gpus = gpus};
+  return {{.resolved = Value::mapping(), .cores = cores, .processes = processes, .gpus = gpus},
+          1,
+          title,
+          title,
+          Value::mapping(),
+          "/sweep/" + title};
 }
 
 std::string script(const std::vector<PlannedRun>& runs, const std::string& folder = "/sweep") {

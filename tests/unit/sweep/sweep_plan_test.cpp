@@ -73,8 +73,8 @@ TEST(SweepPlan, ThreadsOfARunCountForTheJobsAtOnce) {
 }
 
 TEST(SweepPlan, DefaultJobsAreAtLeastOne) {
-  EXPECT_EQ(default_jobs({PlannedRun{.cores = 1'000'000}}), 1);
-  EXPECT_GE(default_jobs({PlannedRun{.cores = 1}}), 1);
+  EXPECT_EQ(default_jobs({PlannedRun{{.cores = 1'000'000}}}), 1);
+  EXPECT_GE(default_jobs({PlannedRun{{.cores = 1}}}), 1);
 }
 
 class SweepRecords : public RunFolders {};

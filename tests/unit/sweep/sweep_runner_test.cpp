@@ -31,12 +31,12 @@ class Sweep : public RunFolders {
   ~Sweep() override { std::fclose(output_); }
 
   PlannedRun planned(const std::string& title) const {
-    return {.label = title,
-            .title = title,
-            .varied = Value::mapping(),
-            .folder = root_ / title,
-            .resolved = parse_yaml("{name: " + title + "}", "x"),
-            .digest = "d1"};
+    return {{.resolved = parse_yaml("{name: " + title + "}", "x"), .digest = "d1"},
+            1,
+            title,
+            title,
+            Value::mapping(),
+            root_ / title};
   }
 
   SweepResult sweep(const std::string& script, const std::vector<PlannedRun>& runs) {

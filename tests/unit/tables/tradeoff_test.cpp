@@ -75,7 +75,7 @@ TEST_F(Tradeoffs, ARowIsTheMeanOverItsRunsThatAreDone) {
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].runs, 2u);
   EXPECT_DOUBLE_EQ(rows[0].metric, 0.85);
-  EXPECT_EQ(rows[0].hours, 3);
+  EXPECT_EQ(rows[0].time, 3);
   EXPECT_EQ(print_tradeoff(spec(), rows),
             "test_accuracy in percent against the time modelled on h; ★ marks those that no "
             "other beats in both.\n\n"
@@ -90,7 +90,7 @@ TEST_F(Tradeoffs, ARowIsTheMeanOverItsRunsThatAreDone) {
 std::string line_of(double hours, std::size_t runs) {
   const std::string text =
       print_tradeoff({.metric = {.name = "test_accuracy"}},
-                     {{.name = "a", .metric = 0.5, .std = 0.25, .runs = runs, .hours = hours}});
+                     {{.name = "a", .metric = 0.5, .std = 0.25, .runs = runs, .time = hours}});
   return split(text, '\n').at(4);
 }
 

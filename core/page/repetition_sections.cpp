@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// BibTeX of the program and of the papers whose schemes the runs have.
+// How to repeat what the page shows, and how to cite it: commands, and BibTeX of the program and of
+// the papers whose schemes the runs have.
 #include <algorithm>
 #include <set>
 #include <vector>
 
 #include "core/base/text.h"
-#include "core/page/embedded.h"
 #include "core/page/sections.h"
 #include "core/tables/run_keys.h"
 
@@ -29,6 +29,17 @@ std::string papers_of(const std::set<std::string>& schemes) {
 }
 
 }  // namespace
+
+PageSection commands_section(const Report& report) {
+  PageSection section{.id = "commands", .title = "Commands that repeat it"};
+  if (report.commands.empty()) return section;
+  section.body = "<dl class=\"commands\">\n";
+  for (const ReportCommand& command : report.commands)
+    section.body += concat("<dt>", html_text(command.what), "</dt><dd><pre>",
+                           html_text(command.line), "</pre></dd>\n");
+  section.body += "</dl>\n";
+  return section;
+}
 
 PageSection citation_section(const Report& report) {
   std::set<std::string> used;

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/drawing/render_labels.h"
-#include "core/drawing/render_rows.h"
 #include "core/drawing/render_window.h"
 #include "core/schedule/prove.h"
 
@@ -34,28 +33,17 @@ struct LayoutBlock {
   double y = 0;
 };
 
-class GridLayout {
- public:
-  /// Keeps a reference to the schedule.
+/// Keeps references to the schedule and its versions.
+struct GridLayout {
   GridLayout(const ProvedSchedule& proved, int minibatches);
 
-  const Schedule& schedule() const { return schedule_; }
-  const RenderLabels& labels() const { return labels_; }
-  const Versions& versions() const { return versions_; }
-  const SlotTimes& times() const { return times_; }
-  const RenderRows& rows() const { return rows_; }
-  const RenderWindow& window() const { return window_; }
-  bool cut() const { return window_.to < times_.makespan; }
-
-  const std::vector<LayoutBlock>& blocks() const { return blocks_; }
+  bool cut() const { return window.to < times.makespan; }
   double block_height() const;
-  double left() const { return left_; }
-  double right() const { return right_; }  ///< right end of the widest block's lanes
   double x_of(const LayoutBlock& block, int slot) const;
   double y_of(const LayoutBlock& block, std::size_t row) const;
   /// Whether an action is drawn in this window. An action that takes no time belongs to the block
   /// that it ends.
-  bool is_drawn(RenderWindow window, std::size_t worker, std::size_t position) const;
+  bool is_drawn(RenderWindow part, std::size_t worker, std::size_t position) const;
 
   /// The number in a box: "3", or "3.1" with micro-batches.
   std::string number_of(const Action& action) const;
@@ -65,20 +53,20 @@ class GridLayout {
   enum class Note { None, Places, Versions };
   Note note() const;
 
+  const Schedule& schedule;
+  const RenderLabels labels;
+  const Versions& versions;
+  const SlotTimes times;
+  const RenderWindow window;
+  const RenderRows rows;
+  std::vector<LayoutBlock> blocks;
+  double left = 0, right = 0;  ///< ends of the widest block's lanes
+
  private:
   void measure();
   void cut_into_blocks(double least_slot);
 
-  const Schedule& schedule_;
-  const RenderLabels labels_;
-  const Versions& versions_;
-  const SlotTimes times_;
-  const RenderWindow window_;
-  const RenderRows rows_;
-  std::vector<LayoutBlock> blocks_;
   double slot_ = 0;  ///< width of a slot
-  double left_ = 0;
-  double right_ = 0;
 };
 
 }  // namespace pipewright

@@ -10,7 +10,6 @@
 #include "core/drawing/kind_colors.h"
 #include "core/drawing/render.h"
 #include "core/drawing/render_labels.h"
-#include "core/drawing/render_rows.h"
 #include "core/drawing/render_window.h"
 #include "core/system/machine_limits.h"
 

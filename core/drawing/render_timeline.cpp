@@ -10,8 +10,8 @@
 #include "core/drawing/kind_colors.h"
 #include "core/drawing/render_labels.h"
 #include "core/drawing/render_page.h"
-#include "core/drawing/render_rows.h"
 #include "core/drawing/render_simulation.h"
+#include "core/drawing/render_window.h"
 #include "core/schedule/dependencies.h"
 
 namespace pipewright {

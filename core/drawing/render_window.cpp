@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "core/base/as_size.h"
+#include "core/base/text.h"
+#include "core/base/wording.h"
 
 namespace pipewright {
 namespace {
@@ -44,6 +46,36 @@ RenderWindow render_window(const Schedule& schedule, const SlotTimes& times, int
 bool exists(const Schedule& schedule, const ActionPlace& place) {
   return place.first >= 0 && as_size(place.first) < schedule.workers.size() && place.second >= 0 &&
          as_size(place.second) < schedule.workers[as_size(place.first)].size();
+}
+
+RenderRows::RenderRows(const Schedule& schedule, const Same& same) : all_(schedule.workers.size()) {
+  const bool folds = schedule.shape.replica_placement.empty();
+  const std::size_t each = as_size(schedule.shape.workers_per_replica());
+  for (std::size_t worker = 0; worker < all_; ++worker)
+    if (!folds || worker < each || !same(worker, worker % each)) workers_.push_back(worker);
+}
+
+RenderRows RenderRows::of_equal_actions(const Schedule& schedule, const Same& same) {
+  const auto equal = [](Action one, const Action& other) {
+    one.replica = other.replica;
+    return one == other;
+  };
+  return {schedule, [&](std::size_t worker, std::size_t twin) {
+            return std::ranges::equal(schedule.workers[worker], schedule.workers[twin], equal) &&
+                   same(worker, twin);
+          }};
+}
+
+std::optional<std::size_t> RenderRows::row_of(std::size_t worker) const {
+  const auto found = std::ranges::lower_bound(workers_, worker);
+  if (found == workers_.end() || *found != worker) return std::nullopt;
+  return static_cast<std::size_t>(found - workers_.begin());
+}
+
+std::string RenderRows::rest() const {
+  if (workers_.size() == all_) return "";
+  return concat("and ", counted(all_ - workers_.size(), "worker"),
+                " like these, of further replicas");
 }
 
 }  // namespace pipewright

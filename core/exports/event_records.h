@@ -42,4 +42,12 @@ struct EventPlace {
 /// those behind the first record that is damaged, incomplete or not kept.
 std::size_t kept_bytes(std::string_view file, const std::function<bool(const EventPlace&)>& keeps);
 
+/// The CRC-32C of the bytes, the cyclic redundancy check with Castagnoli's polynomial (RFC 3720,
+/// appendix B.4).
+std::uint32_t crc32c(std::string_view bytes);
+
+/// The CRC-32C as TFRecord files store it: rotated right by 15 bits, plus a constant, so that the
+/// check of bytes which hold checks themselves is no special number.
+std::uint32_t masked_crc32c(std::string_view bytes);
+
 }  // namespace pipewright

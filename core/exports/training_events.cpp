@@ -5,7 +5,6 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/exports/curve_tags.h"
 #include "core/exports/run_events.h"
 
 namespace pipewright {

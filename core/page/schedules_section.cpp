@@ -10,7 +10,6 @@
 #include "core/drawing/render_simulation.h"
 #include "core/page/sections.h"
 #include "core/traces/measured_times.h"
-#include "core/traces/planned.h"
 
 namespace pipewright {
 namespace {

@@ -115,6 +115,14 @@ void read_point(RunRecord& run) {
   run.point = integer_of(point, "point");
 }
 
+constexpr std::string_view kSection = "train";
+constexpr std::string_view kOption = "seed";
+
+Value changed(Value section, std::int64_t seed) {
+  *section.find(kOption) = Value::of(seed);
+  return section;
+}
+
 }  // namespace
 
 bool is_there(const fs::path& path) {
@@ -246,6 +254,28 @@ Better better_values(const std::string& metric) {
   return std::ranges::any_of(kSmaller, [&](const char* end) { return metric.ends_with(end); })
              ? Better::Smaller
              : Better::Larger;
+}
+
+std::optional<Value> RunConfig::find_path(std::string_view dotted) const {
+  const Value* found = shared_->find_path(dotted);
+  if (found == nullptr) return std::nullopt;
+  if (seed_ && dotted == "train.seed") return Value::of(*seed_);
+  if (seed_ && dotted == kSection) return changed(*found, *seed_);
+  return *found;
+}
+
+Value RunConfig::whole() const {
+  Value resolved = *shared_;
+  if (!seed_) return resolved;
+  Value& section = *resolved.find(kSection);
+  section = changed(std::move(section), *seed_);
+  return resolved;
+}
+
+RunConfig RunConfig::with_seed(std::int64_t seed) const {
+  RunConfig other = *this;
+  other.seed_ = seed;
+  return other;
 }
 
 }  // namespace pipewright

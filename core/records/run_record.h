@@ -6,13 +6,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/config/value.h"
-#include "core/records/run_config.h"
 
 namespace pipewright {
 
@@ -35,6 +36,32 @@ struct RunOutcome {
 /// the state is "missing" without either. If files cannot be read, the run counts as failed, with
 /// the reason as its error. The content of a folder never causes an exception.
 RunOutcome read_outcome(const std::filesystem::path& folder);
+
+/// The resolved experiment of one run of a sweep. Runs that differ only in their seed share one in
+/// memory; ten thousand copies would take 400 MB. Cheap to copy. Every function except known()
+/// requires known().
+class RunConfig {
+ public:
+  RunConfig() = default;  ///< not known
+  // NOLINTNEXTLINE(google-explicit-constructor): a Value stands for itself, known
+  RunConfig(Value resolved) : shared_(std::make_shared<const Value>(std::move(resolved))) {}
+
+  bool known() const { return shared_ != nullptr; }
+  /// The value at a dotted path, if there is one.
+  std::optional<Value> find_path(std::string_view dotted) const;
+  /// The whole document.
+  Value whole() const;
+  /// The same experiment with another train.seed, sharing everything else. Requires that it has a
+  /// seed.
+  RunConfig with_seed(std::int64_t seed) const;
+  /// The whole document, except that train.seed may be another run's; for values that do not depend
+  /// on it.
+  const Value& of_any_seed() const { return *shared_; }
+
+ private:
+  std::shared_ptr<const Value> shared_;
+  std::optional<std::int64_t> seed_;  ///< empty: use the seed in shared_
+};
 
 /// The outcome and numbers of one run.
 struct RunRecord : RunOutcome {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How the workers of a measured run spent their time.
+/// How the workers of a measured run spent their time, and the plan that it is compared with.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "core/schedule/prove.h"
+#include "core/simulation/simulate.h"
 #include "core/traces/idle.h"
 
 namespace pipewright {
@@ -27,6 +28,10 @@ struct MeasuredTimes {
 };
 
 MeasuredTimes measured_times(const ProvedSchedule& proved, const Spans& spans);
+
+/// Simulates the schedule with the medians of what its actions took: what the run would have been
+/// without stragglers and transfers.
+Simulation planned(const ProvedSchedule& proved, const Spans& spans);
 
 /// The times as a text. `in_turns`: the workers took turns in one thread, so that a bubble and
 /// waits mean nothing.

@@ -9,7 +9,6 @@
 #include "core/drawing/render_simulation.h"
 #include "core/system/terminal.h"
 #include "core/traces/measured_times.h"
-#include "core/traces/planned.h"
 #include "core/traces/trace_file.h"
 #include "tools/command.h"
 #include "tools/results.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CRC-32C against published vectors: the check value of the catalogue of CRCs, and RFC 3720,
 // appendix B.4.
-#include "core/exports/crc32c.h"
+#include "core/exports/event_records.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/base/text.h"
-#include "core/exports/crc32c.h"
 
 namespace pipewright {
 namespace {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "core/exports/curve_tags.h"
 #include "core/exports/event_log.h"
 #include "core/exports/long_rows.h"
 #include "core/exports/run_events.h"

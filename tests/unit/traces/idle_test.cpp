@@ -8,7 +8,6 @@
 #include "core/schedule/builders.h"
 #include "core/simulation/simulate.h"
 #include "core/traces/measured_times.h"
-#include "core/traces/planned.h"
 #include "tests/unit/tolerances.h"
 
 namespace pipewright {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the runs were trained, by which program, and the digests of their settings and data.
+// Where the runs were trained, by which program, and the digests of their settings and data; and
+// runs without results, with the reason that they gave.
 #include <array>
 #include <map>
 #include <utility>
@@ -69,6 +70,15 @@ std::string seconds_text(const Value& run) {
                                                          : seconds->number);
 }
 
+constexpr std::size_t kMostFailures = 200;
+
+std::string reason_of(const RunRecord& run) {
+  if (!run.error.empty()) return run.error;
+  if (run.state == "running") return "it is still running, or was killed";
+  if (run.state == "missing") return "it has not begun";
+  return "it says no reason";
+}
+
 }  // namespace
 
 PageSection provenance_section(const Report& report) {
@@ -102,6 +112,25 @@ PageSection provenance_section(const Report& report) {
   section.body = concat(
       "<div class=\"words\">", facts.table(read),
       html_details(counted(report.runs.size(), "run"), std::move(runs).html() + rest), "</div>\n");
+  return section;
+}
+
+PageSection failures_section(const Report& report) {
+  PageSection section{.id = "failures", .title = "Runs without results"};
+  HtmlTable table("Runs that are not done, with the reason that they gave",
+                  {"run", "state", "reason"}, 1);
+  std::size_t count = 0;
+  for (const RunRecord& run : report.runs) {
+    if (run.done()) continue;
+    if (++count > kMostFailures) continue;
+    table.row(
+        {html_text(run.folder.filename().empty() ? run.label : run.folder.filename().string(), 120),
+         html_text(run.diverged() ? "diverged" : run.state, 40), html_text(reason_of(run), 1000)});
+  }
+  if (count == 0) return section;
+  section.body = concat("<div class=\"words\">", std::move(table).html(), "</div>");
+  if (count > kMostFailures)
+    section.body += concat("<p>", count - kMostFailures, " more are not listed.</p>\n");
   return section;
 }
 

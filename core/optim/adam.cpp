@@ -16,10 +16,10 @@ namespace {
 using elementwise::factor;
 using elementwise::root;
 
-class AdamFamily : public Optimizer {
+class AdamFamily : public MomentumByDelay<AdamFamily> {
  public:
   AdamFamily(Options& options, bool decoupled, double default_weight_decay)
-      : Optimizer(options, 1e-3),
+      : MomentumByDelay(options, 1e-3),
         decoupled_(decoupled),
         betas_(read_betas(options, {0.9, 0.999},
                           "Decay factors of the running means of the gradient and of its square.")),
@@ -28,14 +28,11 @@ class AdamFamily : public Optimizer {
         decay_(options, default_weight_decay,
                decoupled
                    ? "Decoupled weight decay λ: weights shrink by the factor 1 − lr·λ per step."
-                   : "Weight decay λ, an L2 penalty added to the gradient."),
-        by_delay_(options, "the first of betas", betas_[0]) {}
-
-  std::unique_ptr<Optimizer> of_stage(int delay, int stages) const override {
-    return by_delay_.of_stage(*this, delay, stages,
-                              [](AdamFamily& own) -> double& { return own.betas_[0]; });
+                   : "Weight decay λ, an L2 penalty added to the gradient.") {
+    read_by_delay(options, "the first of betas", betas_[0]);
   }
 
+  double& own_momentum() { return betas_[0]; }
   std::vector<std::string> slot_names(bool) const override { return {"exp_avg", "exp_avg_sq"}; }
 
   at::Tensor preconditioner(const OptimizerState& state) const override {
@@ -128,7 +125,6 @@ class AdamFamily : public Optimizer {
   std::vector<double> betas_;
   double eps_;
   WeightDecay decay_;
-  MomentumByDelay by_delay_;
 };
 
 class Adam final : public AdamFamily {

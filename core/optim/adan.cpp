@@ -17,10 +17,10 @@ namespace {
 using elementwise::factor;
 using elementwise::root;
 
-class Adan final : public Optimizer {
+class Adan final : public MomentumByDelay<Adan> {
  public:
   explicit Adan(Options& options)
-      : Optimizer(options, 1e-3),
+      : MomentumByDelay(options, 1e-3),
         betas_(read_betas(options, {0.98, 0.92, 0.99},
                           "Decay factors of the running means of the gradient, of its difference "
                           "from the one before, and of the square of the gradient extrapolated by "
@@ -30,14 +30,11 @@ class Adan final : public Optimizer {
         decay_(options, 0, "Decoupled weight decay λ."),
         proximal_(options.flag("proximal", true,
                                "Whether weights are divided by 1 + lr·λ after a step, as the paper "
-                               "has it, instead of multiplied by 1 − lr·λ before it.")),
-        by_delay_(options, "the first of betas", betas_[0]) {}
-
-  std::unique_ptr<Optimizer> of_stage(int delay, int stages) const override {
-    return by_delay_.of_stage(*this, delay, stages,
-                              [](Adan& own) -> double& { return own.betas_[0]; });
+                               "has it, instead of multiplied by 1 − lr·λ before it.")) {
+    read_by_delay(options, "the first of betas", betas_[0]);
   }
 
+  double& own_momentum() { return betas_[0]; }
   std::vector<std::string> slot_names(bool) const override {
     return {"exp_avg", "exp_avg_diff", "exp_avg_sq", "previous_gradient"};
   }
@@ -103,7 +100,6 @@ class Adan final : public Optimizer {
   double eps_;
   WeightDecay decay_;
   bool proximal_;
-  MomentumByDelay by_delay_;
 };
 
 }  // namespace

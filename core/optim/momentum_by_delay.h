@@ -15,10 +15,25 @@
 
 namespace pipewright {
 
-class MomentumByDelay {
+/// The base of optimizers that have it. `Own` is the optimizer itself, and own_momentum() returns
+/// its momentum, to be changed.
+template <class Own>
+class MomentumByDelay : public Optimizer {
  public:
-  /// `momentum` is the value of the option of that name, for messages.
-  MomentumByDelay(Options& options, const std::string& name, double momentum) {
+  /// A copy of the optimizer with the momentum of a stage; null if all stages have the same.
+  std::unique_ptr<Optimizer> of_stage(int delay, int stages) const override {
+    if (most_ == 0) return nullptr;
+    auto own = std::make_unique<Own>(static_cast<const Own&>(*this));
+    double& momentum = own->own_momentum();
+    momentum += std::min(delay, stages) * (most_ - momentum) / stages;
+    return own;
+  }
+
+ protected:
+  using Optimizer::Optimizer;
+
+  /// Reads the option. `momentum` is the value of the option `name`, for messages.
+  void read_by_delay(Options& options, const std::string& name, double momentum) {
     const Value most = options.any(
         "momentum_by_delay", Value::of("none"),
         concat("A number above 0 and below 1: a stage whose gradients are τ updates late, in a "
@@ -34,18 +49,6 @@ class MomentumByDelay {
                       concat("is ", most.shown(), ", which needs ", name, " above 0"));
     else
       most_ = most.number;
-  }
-
-  /// A copy of the optimizer with the momentum of a stage; null if all stages have the same.
-  /// `momentum_of` returns the optimizer's own, to be changed.
-  template <class Made, class MomentumOf>
-  std::unique_ptr<Optimizer> of_stage(const Made& optimizer, int delay, int stages,
-                                      const MomentumOf& momentum_of) const {
-    if (most_ == 0) return nullptr;
-    auto own = std::make_unique<Made>(optimizer);
-    double& momentum = momentum_of(*own);
-    momentum += std::min(delay, stages) * (most_ - momentum) / stages;
-    return own;
   }
 
  private:

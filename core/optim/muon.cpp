@@ -49,10 +49,10 @@ bool is_of_layers(const FlatLayout::Entry& parameter, const std::vector<std::str
   });
 }
 
-class Muon final : public Optimizer {
+class Muon final : public MomentumByDelay<Muon> {
  public:
   explicit Muon(Options& options)
-      : Optimizer(options, 1e-3),
+      : MomentumByDelay(options, 1e-3),
         momentum_(read_momentum(options, 0.95)),
         nesterov_(options.flag("nesterov", true,
                                "Whether the matrix that is orthogonalised is the momentum after "
@@ -68,8 +68,8 @@ class Muon final : public Optimizer {
         like_adamw_(options.choice("adjust_lr", {"original", "match_rms_adamw"}, "original",
                                    "Factor of a matrix's steps. original: √max(1, rows/columns); "
                                    "match_rms_adamw: 0.2·√max(rows, columns), with which a "
-                                   "learning rate of AdamW fits.") == "match_rms_adamw"),
-        by_delay_(options, "momentum", momentum_) {
+                                   "learning rate of AdamW fits.") == "match_rms_adamw") {
+    read_by_delay(options, "momentum", momentum_);
     if (coefficients_.size() != 3) {
       options.problem("ns_coefficients",
                       concat("has ", counted(coefficients_.size(), "number"), "; expected three"));
@@ -91,11 +91,7 @@ class Muon final : public Optimizer {
     adamw.finish();
   }
 
-  std::unique_ptr<Optimizer> of_stage(int delay, int stages) const override {
-    return by_delay_.of_stage(*this, delay, stages,
-                              [](Muon& own) -> double& { return own.momentum_; });
-  }
-
+  double& own_momentum() { return momentum_; }
   std::vector<std::string> slot_names(bool predicts) const override {
     if (predicts) return {"momentum_buffer", "last_step"};
     return {"momentum_buffer"};
@@ -123,7 +119,7 @@ class Muon final : public Optimizer {
   }
 
  private:
-  /// Of the authors; they bring all singular values to between 0.7 and 1.2, fast.
+  /// The authors' coefficients, which soon bring all singular values to between 0.7 and 1.2.
   static std::vector<double> usual_coefficients() { return {3.4445, -4.7750, 2.0315}; }
 
   bool is_matrix(const FlatLayout::Entry& entry) const {
@@ -173,7 +169,6 @@ class Muon final : public Optimizer {
   int iterations_;
   double eps_;
   bool like_adamw_;
-  MomentumByDelay by_delay_;
   std::vector<double> betas_;
   double adamw_eps_ = 0, lr_factor_ = 1;
   std::vector<std::string> layers_;

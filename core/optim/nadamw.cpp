@@ -18,10 +18,10 @@ namespace {
 using elementwise::factor;
 using elementwise::root;
 
-class NAdamW final : public Optimizer {
+class NAdamW final : public MomentumByDelay<NAdamW> {
  public:
   explicit NAdamW(Options& options)
-      : Optimizer(options, 2e-3),
+      : MomentumByDelay(options, 2e-3),
         betas_(read_betas(options, {0.9, 0.999},
                           "Decay factors of the running means of the gradient and of its square.")),
         eps_(options.number("eps", 1e-8, "Number ε that is added to the denominator.",
@@ -31,14 +31,11 @@ class NAdamW final : public Optimizer {
         momentum_decay_(options.number("momentum_decay", 4e-3,
                                        "Number ψ: the momentum of step t is "
                                        "β1·(1 − 0.96^(t·ψ)/2), half of β1 at first.",
-                                       kNotNegative)),
-        by_delay_(options, "the first of betas", betas_[0]) {}
-
-  std::unique_ptr<Optimizer> of_stage(int delay, int stages) const override {
-    return by_delay_.of_stage(*this, delay, stages,
-                              [](NAdamW& own) -> double& { return own.betas_[0]; });
+                                       kNotNegative)) {
+    read_by_delay(options, "the first of betas", betas_[0]);
   }
 
+  double& own_momentum() { return betas_[0]; }
   std::vector<std::string> slot_names(bool) const override { return {"exp_avg", "exp_avg_sq"}; }
 
   at::Tensor preconditioner(const OptimizerState& state) const override {
@@ -65,7 +62,7 @@ class NAdamW final : public Optimizer {
     });
   }
 
-  /// That of late steps, whose momentum is β1.
+  /// The rule of late steps, whose momentum is β1.
   std::optional<LinearRule> linear() const override {
     if (momentum_decay_ == 0) return {};  // it stays at β1/2, while m decays by β1
     return LinearRule{.momentum = betas_[0],
@@ -114,7 +111,6 @@ class NAdamW final : public Optimizer {
   double eps_;
   WeightDecay decay_;
   double momentum_decay_;
-  MomentumByDelay by_delay_;
 };
 
 }  // namespace

@@ -11,23 +11,20 @@ namespace {
 using elementwise::factor;
 using elementwise::root;
 
-class RmsProp final : public Optimizer {
+class RmsProp final : public MomentumByDelay<RmsProp> {
  public:
   explicit RmsProp(Options& options)
-      : Optimizer(options, 1e-2),
+      : MomentumByDelay(options, 1e-2),
         alpha_(options.number(
             "alpha", 0.99, "Decay factor of the running mean of the squared gradient.", kFraction)),
         eps_(options.number("eps", 1e-8, "Number ε that is added to the denominator.",
                             kNotNegative)),
         momentum_(read_momentum(options)),
-        decay_(options, 0, "Weight decay λ, an L2 penalty added to the gradient."),
-        by_delay_(options, "momentum", momentum_) {}
-
-  std::unique_ptr<Optimizer> of_stage(int delay, int stages) const override {
-    return by_delay_.of_stage(*this, delay, stages,
-                              [](RmsProp& own) -> double& { return own.momentum_; });
+        decay_(options, 0, "Weight decay λ, an L2 penalty added to the gradient.") {
+    read_by_delay(options, "momentum", momentum_);
   }
 
+  double& own_momentum() { return momentum_; }
   std::vector<std::string> slot_names(bool predicts) const override {
     if (momentum_ != 0 || predicts) return {"square_avg", "momentum_buffer"};
     return {"square_avg"};
@@ -78,7 +75,6 @@ class RmsProp final : public Optimizer {
  private:
   double alpha_, eps_, momentum_;
   WeightDecay decay_;
-  MomentumByDelay by_delay_;
 };
 
 }  // namespace

@@ -14,10 +14,10 @@ namespace {
 
 using elementwise::factor;
 
-class Sgd final : public Optimizer {
+class Sgd final : public MomentumByDelay<Sgd> {
  public:
   explicit Sgd(Options& options)
-      : Optimizer(options, 1e-3),
+      : MomentumByDelay(options, 1e-3),
         momentum_(read_momentum(options)),
         dampening_(
             options.number("dampening", 0,
@@ -26,17 +26,13 @@ class Sgd final : public Optimizer {
         nesterov_(
             options.flag("nesterov", false,
                          "Whether the momentum is Nesterov's. Weights are predicted along the "
-                         "momentum buffer v, not along Nesterov's step g + μv.")),
-        by_delay_(options, "momentum", momentum_) {
+                         "momentum buffer v, not along Nesterov's step g + μv.")) {
+    read_by_delay(options, "momentum", momentum_);
     if (nesterov_ && (momentum_ <= 0 || dampening_ != 0))
       options.problem("nesterov", "is true, which needs a momentum above 0 and dampening: 0");
   }
 
-  std::unique_ptr<Optimizer> of_stage(int delay, int stages) const override {
-    return by_delay_.of_stage(*this, delay, stages,
-                              [](Sgd& own) -> double& { return own.momentum_; });
-  }
-
+  double& own_momentum() { return momentum_; }
   std::vector<std::string> slot_names(bool predicts) const override {
     if (momentum_ != 0 || predicts) return {"momentum_buffer"};
     return {};
@@ -127,7 +123,6 @@ class Sgd final : public Optimizer {
   double momentum_, dampening_;
   WeightDecay decay_;
   bool nesterov_;
-  MomentumByDelay by_delay_;
 };
 
 }  // namespace

@@ -24,10 +24,10 @@ namespace {
 /// A side of a matrix; its tables are the matrix of Shampoo and the basis.
 enum Side : std::size_t { kRows, kColumns };
 
-class Soap final : public Optimizer {
+class Soap final : public MomentumByDelay<Soap> {
  public:
   explicit Soap(Options& options)
-      : Optimizer(options, 3e-3),
+      : MomentumByDelay(options, 3e-3),
         betas_(read_betas(options, {0.95, 0.95},
                           "Decay factors of the running means of the gradient and of its square, "
                           "in the eigenbasis.")),
@@ -44,19 +44,15 @@ class Soap final : public Optimizer {
         longest_(options.integer("max_precond_dim", 10000,
                                  "Longest side of a matrix that gets an eigenbasis; a longer one "
                                  "is left as it is.",
-                                 {0, 1e9})),
-        by_delay_(options, "the first of betas", betas_[0]) {
+                                 {0, 1e9})) {
+    read_by_delay(options, "the first of betas", betas_[0]);
     if (shampoo_beta_ < 0 && shampoo_beta_ != -1)
       options.problem("shampoo_beta",
                       concat("is ", shampoo_beta_, "; expected -1 or a number from 0 to below 1"));
     if (shampoo_beta_ < 0) shampoo_beta_ = betas_[1];
   }
 
-  std::unique_ptr<Optimizer> of_stage(int delay, int stages) const override {
-    return by_delay_.of_stage(*this, delay, stages,
-                              [](Soap& own) -> double& { return own.betas_[0]; });
-  }
-
+  double& own_momentum() { return betas_[0]; }
   std::vector<std::string> slot_names(bool predicts) const override {
     if (predicts) return {"exp_avg", "exp_avg_sq", "last_step"};
     return {"exp_avg", "exp_avg_sq"};
@@ -113,7 +109,7 @@ class Soap final : public Optimizer {
     std::array<at::Tensor, 2> shampoo, basis;
   };
 
-  /// Of the side of a parameter that gets a basis; 0: it gets none.
+  /// The length of a parameter's side that gets a basis; 0: it gets none.
   std::int64_t length_of(const FlatLayout::Entry& entry, Side side) const {
     if (entry.shape.size() < 2) return 0;
     const std::int64_t rows = entry.shape[0];
@@ -201,7 +197,6 @@ class Soap final : public Optimizer {
   double shampoo_beta_, eps_;
   WeightDecay decay_;
   std::int64_t every_, longest_;
-  MomentumByDelay by_delay_;
 };
 
 }  // namespace

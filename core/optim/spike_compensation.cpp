@@ -16,10 +16,10 @@ namespace {
 
 using elementwise::factor;
 
-class SpikeCompensation final : public Optimizer {
+class SpikeCompensation final : public MomentumByDelay<SpikeCompensation> {
  public:
   explicit SpikeCompensation(Options& options)
-      : Optimizer(options, 1e-3),
+      : MomentumByDelay(options, 1e-3),
         momentum_(read_momentum(options, 0.9)),
         delay_(static_cast<int>(options.integer(
             "delay", -1,
@@ -27,14 +27,11 @@ class SpikeCompensation final : public Optimizer {
             "each gradient: the updates that the stage has made since the forward, less the steps "
             "that its weights were predicted, of the micro-batch for which that is the most.",
             {-1, 1e6}))),
-        decay_(options, 0, "Weight decay λ, an L2 penalty added to the gradient."),
-        by_delay_(options, "momentum", momentum_) {}
-
-  std::unique_ptr<Optimizer> of_stage(int delay, int stages) const override {
-    return by_delay_.of_stage(*this, delay, stages,
-                              [](SpikeCompensation& own) -> double& { return own.momentum_; });
+        decay_(options, 0, "Weight decay λ, an L2 penalty added to the gradient.") {
+    read_by_delay(options, "momentum", momentum_);
   }
 
+  double& own_momentum() { return momentum_; }
   std::vector<std::string> slot_names(bool) const override { return {"momentum_buffer"}; }
 
   std::string remark() const override {
@@ -68,7 +65,6 @@ class SpikeCompensation final : public Optimizer {
   double momentum_;
   int delay_;
   WeightDecay decay_;
-  MomentumByDelay by_delay_;
 };
 
 }  // namespace

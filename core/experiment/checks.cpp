@@ -108,15 +108,13 @@ void find_delays(Experiment& e, const Value& document, Problems& problems) {
       problems.add(document.find("probes")->items[i].place,
                    concat("probes[", i, "] ", first->name,
                           " needs an option `delay` here, because the schedule has no steady state "
-                          "whose delay it could take; give updates, as in delay: 2"),
-                   ErrorKind::Experiment);
+                          "whose delay it could take; give updates, as in delay: 2"));
     for (const OptimizerGroup& member : members_of(e.optimizer))
       if (member.optimizer->of_stage(0, e.pipeline.stages) != nullptr)
         problems.add(place_in(document, dotted(member.option + ".momentum_by_delay")),
                      member.option +
                          ".momentum_by_delay needs the delay of each stage, but the schedule "
-                         "has no steady state whose delays it could take; expected none",
-                     ErrorKind::Experiment);
+                         "has no steady state whose delays it could take; expected none");
     return;
   }
   for (int stage = 0; stepped && stage < e.pipeline.stages; ++stage)
@@ -146,8 +144,7 @@ void check_rules_over_model(const Experiment& e, const Value& document, Problems
     const auto refuse = [&](const std::string& why) {
       problems.add(
           document.find("gradient_rules")->items[i].place,
-          concat("gradient_rules[", i, "] ", e.gradient_rules[i].name, " with over: model ", why),
-          ErrorKind::Experiment);
+          concat("gradient_rules[", i, "] ", e.gradient_rules[i].name, " with over: model ", why));
     };
     if (e.train.precision.narrow() == at::kHalf)
       refuse(
@@ -171,8 +168,7 @@ void check_gradient_rules(const Experiment& e, const Value& document, Problems& 
   const auto i = static_cast<std::size_t>(compares - e.gradient_rules.begin());
   const auto refuse = [&](const std::string& why) {
     problems.add(document.find("gradient_rules")->items[i].place,
-                 concat("gradient_rules[", i, "] ", compares->name, " ", why),
-                 ErrorKind::Experiment);
+                 concat("gradient_rules[", i, "] ", compares->name, " ", why));
   };
   if (const int delay = e.perturbation.gradient_delay; delay > 0)
     refuse(concat(
@@ -209,8 +205,7 @@ void check_shared_weights(const Experiment& e, const Value& document, const Valu
   const Value* const given = resolved.find_path("model.tie");
   const std::string tie = given == nullptr ? "" : given->text;
   const auto refuse = [&](const std::string& why) {
-    problems.add(place_in(document, "model.tie"), concat("model.tie is ", tie, ", ", why),
-                 ErrorKind::Experiment);
+    problems.add(place_in(document, "model.tie"), concat("model.tie is ", tie, ", ", why));
   };
   if (tie == "late" && (e.pipeline.stages == 1 || reads_its_newest(e)))
     refuse(
@@ -235,8 +230,7 @@ void check_shared_weights(const Experiment& e, const Value& document, const Valu
                  concat("probes[", i, "] ", e.probes[i].name,
                         " compares gradients of single passes, but with model.tie: ", tie,
                         " a part of a stage's comes once per mini-batch; expected tie: none or "
-                        "start"),
-                 ErrorKind::Experiment);
+                        "start"));
   }
 }
 
@@ -259,8 +253,7 @@ void check_probes(const Experiment& e, const Value& document, const Value& resol
   const Value* const given = document.find("probes");
   for (std::size_t i = 0; i < e.probes.size(); ++i)
     if (const std::string why = e.probes[i].probe->refusal(training); !why.empty())
-      problems.add(given->items[i].place, concat("probes[", i, "] ", e.probes[i].name, " ", why),
-                   ErrorKind::Experiment);
+      problems.add(given->items[i].place, concat("probes[", i, "] ", e.probes[i].name, " ", why));
 }
 
 /// Records a problem if the schedule predicts by a velocity that the optimizer does not know: it
@@ -282,8 +275,7 @@ void check_velocity(const Experiment& e, const Schedule& schedule, const Value& 
         concat("the scheme predicts weights by the ", lookahead ? "look-ahead" : "geometric",
                " velocity, which is defined for ", lookahead ? "sgd" : "sgd, adam and adamw", "; ",
                name, " is ", resolved.find_path(dotted(name))->text,
-               ", whose predictions are its own; expected scheme.velocity: buffer"),
-        ErrorKind::Experiment);
+               ", whose predictions are its own; expected scheme.velocity: buffer"));
     return;
   }
 }
@@ -300,8 +292,7 @@ void check_predicted_decay(const Experiment& e, const Schedule& schedule, const 
                  concat(option,
                         " names parameters that do not decay, but the scheme predicts the same "
                         "decay for all weights; expected no_decay: [], or predictions without "
-                        "decay (adamw_decay_in_prediction: false)"),
-                 ErrorKind::Experiment);
+                        "decay (adamw_decay_in_prediction: false)"));
   }
 }
 
@@ -311,8 +302,7 @@ void check_slicing(const Experiment& e, const Schedule& schedule, const Value& d
   const int slices = e.pipeline.slices;
   if (slices == 1) return;
   const auto refuse = [&](const char* option, const std::string& why) {
-    problems.add(place_in(document, option), concat("pipeline.slices is ", slices, "; ", why),
-                 ErrorKind::Experiment);
+    problems.add(place_in(document, option), concat("pipeline.slices is ", slices, "; ", why));
   };
   if (!e.model->runs_in_slices())
     refuse("pipeline.slices",

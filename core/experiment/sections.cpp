@@ -123,21 +123,18 @@ void read_cut(Options& parent, BalanceOption& balance) {
   if (balance.rule == "time" || balance.rule == "memory") balance.measured = cut;
 }
 
-Execution execution_named(const std::string& name) {
-  if (name == "mpi") return Execution::Mpi;
-  return name == "threads" ? Execution::Threads : Execution::Serial;
+/// One of the named values, by default the first.
+template <class T>
+T one_of(Options& o, const std::string& name, const std::vector<std::pair<std::string, T>>& values,
+         const std::string& help) {
+  std::vector<std::string> names;
+  for (const auto& [each, value] : values) names.push_back(each);
+  const std::string chosen = o.choice(name, names, names.front(), help);
+  return values[static_cast<std::size_t>(std::ranges::find(names, chosen) - names.begin())].second;
 }
 
-Recomputation recomputation_named(const std::string& name) {
-  if (name == "always") return Recomputation::Always;
-  return name == "except_last" ? Recomputation::ExceptLast : Recomputation::Never;
-}
-
-RunningStatistics statistics_named(const std::string& name) {
-  if (name == "per_pass") return RunningStatistics::PerPass;
-  if (name == "deferred") return RunningStatistics::Deferred;
-  return name == "deferred_biased" ? RunningStatistics::DeferredBiased
-                                   : RunningStatistics::PerMicrobatch;
+int whole(Options& o, const std::string& name, int fallback, const std::string& help, Range range) {
+  return static_cast<int>(o.integer(name, fallback, help, range));
 }
 
 }  // namespace
@@ -172,9 +169,9 @@ LoaderOptions read_loader(Options& root) {
   loader.reshuffle =
       o.flag("reshuffle", true,
              "Whether every epoch has an order of its own; false: all have the first one's.");
-  loader.prefetch = static_cast<int>(o.integer(
-      "prefetch", 1,
-      "Threads that assemble the next mini-batches in advance; they change no result.", {0, 64}));
+  loader.prefetch = whole(
+      o, "prefetch", 1,
+      "Threads that assemble the next mini-batches in advance; they change no result.", {0, 64});
   o.finish();
   return loader;
 }
@@ -184,46 +181,44 @@ PipelineSection read_pipeline(Options& root) {
   PipelineSection section;
   PipelineOptions& p = section.options;
   std::vector<int>& placement = section.layout.placement;
-  p.stages = static_cast<int>(
-      o.integer("stages", 1, "Number of stages that the model is cut into.", {1, kMostStages}));
-  p.microbatches = static_cast<int>(o.integer(
-      "microbatches", 1,
+  p.stages =
+      whole(o, "stages", 1, "Number of stages that the model is cut into.", {1, kMostStages});
+  p.microbatches = whole(
+      o, "microbatches", 1,
       "Number of micro-batches that a mini-batch is cut into; asynchronous schemes accumulate "
       "gradients over them.",
-      {1, 1 << 20}));
-  p.slices = static_cast<int>(o.integer(
-      "slices", 1,
+      {1, 1 << 20});
+  p.slices = whole(
+      o, "slices", 1,
       "Number of slices that a micro-batch is cut into along its sequences, each a pass of its own "
       "that attends to those before it. It needs the model gpt, samples whose tokens it divides, "
       "and a scheme that goes back through slices in reverse: seq1f1b or gpipe. Gradients are "
       "those "
       "without slices, but for rounding.",
-      {1, 1 << 16}));
-  p.microbatch_sizes =
-      o.choice(
-          "microbatch_sizes", {"even", "torch_chunk"}, "even",
-          "Sizes of micro-batches whose number does not divide the mini-batch, or a replica's "
-          "part of it. even: they differ by at most 1, the larger first; torch_chunk: all are "
-          "equal but a smaller last one, as torchgpipe cuts. Where torchgpipe would make fewer "
-          "micro-batches than it was asked for, the experiment is refused.") == "even"
-          ? MicrobatchSizes::Even
-          : MicrobatchSizes::TorchChunk;
-  p.replicas = static_cast<int>(
-      o.integer("replicas", 1, "Number of replicas of the pipeline, whose gradients are averaged.",
-                {1, kMostStages}));
+      {1, 1 << 16});
+  p.microbatch_sizes = one_of<MicrobatchSizes>(
+      o, "microbatch_sizes",
+      {{"even", MicrobatchSizes::Even}, {"torch_chunk", MicrobatchSizes::TorchChunk}},
+      "Sizes of micro-batches whose number does not divide the mini-batch, or a replica's "
+      "part of it. even: they differ by at most 1, the larger first; torch_chunk: all are "
+      "equal but a smaller last one, as torchgpipe cuts. Where torchgpipe would make fewer "
+      "micro-batches than it was asked for, the experiment is refused.");
+  p.replicas =
+      whole(o, "replicas", 1, "Number of replicas of the pipeline, whose gradients are averaged.",
+            {1, kMostStages});
   section.balance = read_balance(o);
   read_cut(o, section.balance);
   placement = as_ints(
       o.integers("placement", {},
                  "Worker of each stage; [] = as the scheme places them, or one worker per stage.",
                  {0, kMostStages}));
-  p.execution =
-      execution_named(o.choice("execution", {"serial", "threads", "mpi"}, "serial",
-                               "How workers run. serial: one thread steps all workers; threads: "
-                               "one thread per worker; mpi: one process per worker."));
-  p.threads = static_cast<int>(
-      o.integer("threads", 1, "Intra-op threads of each worker (those of LibTorch's operations).",
-                {1, 1024}));
+  p.execution = one_of<Execution>(
+      o, "execution",
+      {{"serial", Execution::Serial}, {"threads", Execution::Threads}, {"mpi", Execution::Mpi}},
+      "How workers run. serial: one thread steps all workers; threads: "
+      "one thread per worker; mpi: one process per worker.");
+  p.threads = whole(o, "threads", 1,
+                    "Intra-op threads of each worker (those of LibTorch's operations).", {1, 1024});
   const std::string format = o.choice(
       "memory_format", {"auto", "contiguous", "channels_last"}, "contiguous",
       "Order of images in memory, and of the weights of their convolutions. contiguous: sample, "
@@ -240,34 +235,41 @@ PipelineSection read_pipeline(Options& root) {
       {1e-3, 1e9});
   p.timeout = std::chrono::milliseconds(std::llround(1e3 * timeout));
   p.devices = read_devices(o);
-  p.recompute = recomputation_named(
-      o.choice("recompute", {"never", "always", "except_last"}, "never",
-               "Recomputation: whether activations are discarded and computed again before the "
-               "backward: never, always, or for all but a mini-batch's last micro-batch "
-               "(except_last). No bit of the result changes, but with batch_norm: per_pass."));
+  p.recompute = one_of<Recomputation>(
+      o, "recompute",
+      {{"never", Recomputation::Never},
+       {"always", Recomputation::Always},
+       {"except_last", Recomputation::ExceptLast}},
+      "Recomputation: whether activations are discarded and computed again before the "
+      "backward: never, always, or for all but a mini-batch's last micro-batch "
+      "(except_last). No bit of the result changes, but with batch_norm: per_pass.");
   const bool offload =
       o.choice(
           "offload", {"never", "always"}, "never",
           "Whether activations wait for their backward in the memory of the host: always moves "
           "those of each forward with enough other passes before its backward. Copies go on "
           "while the worker computes. No bit of the result changes.") == "always";
-  const int fetch_ahead = static_cast<int>(o.integer(
-      "fetch_ahead", 1,
+  const int fetch_ahead = whole(
+      o, "fetch_ahead", 1,
       "With offload: the number of passes that a worker performs between the beginning of a fetch "
       "and the backward that needs it; more give the copy more time, and take memory earlier.",
-      {0, 1 << 20}));
+      {0, 1 << 20});
   if (p.recompute != Recomputation::Never) p.rewrites.push_back(recomputing(p.recompute));
   if (offload) p.rewrites.push_back(offloading(fetch_ahead));
   if (offload && p.recompute != Recomputation::Never)
     o.problem("offload",
               "is always, and recompute is not never: what is computed again need not be moved; "
               "expected one of the two");
-  p.batch_norm = statistics_named(o.choice(
-      "batch_norm", {"per_microbatch", "deferred", "deferred_biased", "per_pass"}, "per_microbatch",
+  p.batch_norm = one_of<RunningStatistics>(
+      o, "batch_norm",
+      {{"per_microbatch", RunningStatistics::PerMicrobatch},
+       {"deferred", RunningStatistics::Deferred},
+       {"deferred_biased", RunningStatistics::DeferredBiased},
+       {"per_pass", RunningStatistics::PerPass}},
       "What updates batch norm's running statistics. per_microbatch: each micro-batch; deferred: "
       "the whole mini-batch, as without a pipeline; deferred_biased: the same with the biased "
       "variance, as in torchgpipe with deferred batch norm; per_pass: each micro-batch, and again "
-      "when it is recomputed, a defect of torchgpipe without deferred batch norm."));
+      "when it is recomputed, a defect of torchgpipe without deferred batch norm.");
   p.compression = read_compression(o, p.stages);
   p.gradient_compression = read_gradient_compression(o);
   const int workers = placement.empty() ? p.stages : *std::ranges::max_element(placement) + 1;
@@ -287,9 +289,9 @@ PipelineSection read_pipeline(Options& root) {
 TrainOptions read_train(Options& root) {
   Options o = root.section("train", "Length, seed and precision of the training.");
   TrainOptions train;
-  train.epochs = static_cast<int>(
-      o.integer("epochs", o.given("steps") ? 0 : 10,
-                "Number of passes over the training data; 0 where steps are given.", {0, 1e6}));
+  train.epochs =
+      whole(o, "epochs", o.given("steps") ? 0 : 10,
+            "Number of passes over the training data; 0 where steps are given.", {0, 1e6});
   train.steps =
       o.integer("steps", 0,
                 "Number of mini-batches to train, instead of epochs: the last epoch may end before "
@@ -323,9 +325,9 @@ TrainOptions read_train(Options& root) {
                "When the pipeline is drained: after every epoch, or never before "
                "the end; such a run is evaluated only there, unless train.evaluate says "
                "more.") == "epoch";
-  train.evaluate_every = static_cast<int>(o.integer(
-      "evaluate_every", 1,
-      "Number of epochs between evaluations; the last epoch is always evaluated.", {1, 1e6}));
+  train.evaluate_every =
+      whole(o, "evaluate_every", 1,
+            "Number of epochs between evaluations; the last epoch is always evaluated.", {1, 1e6});
   Options evaluate = o.section(
       "evaluate",
       "Evaluations that drain no pipeline and change no bit of the training: each stage sets the "
@@ -344,11 +346,11 @@ TrainOptions read_train(Options& root) {
   evaluate.finish();
   Options checkpoint =
       o.section("checkpoint", "Checkpoints: the state that is saved while training, for --resume.");
-  train.checkpoint_every = static_cast<int>(
-      checkpoint.integer("every", train.drain_each_epoch ? 1 : 0,
-                         "Number of epochs or mini-batches between checkpoints; 0 = none, which is "
-                         "the default with drain: never, because a checkpoint drains the pipeline.",
-                         {0, 1e9}));
+  train.checkpoint_every =
+      whole(checkpoint, "every", train.drain_each_epoch ? 1 : 0,
+            "Number of epochs or mini-batches between checkpoints; 0 = none, which is "
+            "the default with drain: never, because a checkpoint drains the pipeline.",
+            {0, 1e9});
   train.checkpoint_unit_epoch =
       checkpoint.choice("unit", {"epoch", "minibatch"}, "epoch",
                         "Unit of `every`, which counts from the beginning of the training. A "
@@ -402,11 +404,11 @@ std::vector<std::string> read_metrics(Options& root) {
 TranslationOptions read_translation(Options& root) {
   Options o = root.section("translation", "Translation of the test samples for the metric bleu.");
   TranslationOptions t;
-  t.search.beam = static_cast<int>(o.integer(
-      "beam", 5, "Beam width: the number of hypotheses kept of each sentence.", {1, 1000}));
-  t.search.max_length = static_cast<int>(
-      o.integer("max_length", 80,
-                "Largest number of tokens in a translation, start and end included.", {2, 1e5}));
+  t.search.beam =
+      whole(o, "beam", 5, "Beam width: the number of hypotheses kept of each sentence.", {1, 1000});
+  t.search.max_length =
+      whole(o, "max_length", 80,
+            "Largest number of tokens in a translation, start and end included.", {2, 1e5});
   t.search.length_exponent = o.number(
       "length_exponent", 0.6,
       "Exponent of the length normalization: scores are divided by ((5 + length) / 6) to it.",
@@ -414,8 +416,7 @@ TranslationOptions read_translation(Options& root) {
   t.search.coverage_penalty =
       o.number("coverage_penalty", 0.1,
                "Weight of the penalty for source tokens that got little attention.", {0, 100});
-  t.batch_size = static_cast<int>(
-      o.integer("batch_size", 128, "Number of sentences translated at once.", {1, 1e6}));
+  t.batch_size = whole(o, "batch_size", 128, "Number of sentences translated at once.", {1, 1e6});
   t.bleu.tokenizer = o.choice("tokenizer", {"13a", "intl", "none"}, "13a",
                               "Tokenizer of sacreBLEU for translations and references.");
   t.bleu.lowercase = o.flag("lowercase", false, "Whether texts are compared in lower case.");

@@ -7,10 +7,141 @@
 
 #include "core/base/error_at.h"
 #include "core/base/text.h"
-#include "models/graph/graph_memory.h"
+#include "models/graph/graph_operators.h"
+#include "models/graph/graph_schema.h"
 
 namespace pipewright {
 namespace {
+
+/// What each node's operator does with memory, and the value that was first in each memory.
+class GraphMemory {
+ public:
+  /// Throws Error{Data} with a node's place if an operator is unknown.
+  explicit GraphMemory(const GraphFile& file);
+
+  /// The earliest value that may lie in the same memory as `name`, by whatever view.
+  std::string root(std::string name) const;
+  /// The roots of the values that node `i` writes into.
+  std::vector<std::string> written(std::size_t i) const;
+
+ private:
+  /// Values that the node takes as one of these arguments.
+  std::vector<std::string> given(std::size_t i, const std::set<std::string>& arguments) const;
+
+  const GraphFile& file_;
+  std::vector<OperatorUse> uses_;
+  std::map<std::string, std::string> earlier_;  ///< value → another one in its memory
+};
+
+GraphMemory::GraphMemory(const GraphFile& file) : file_(file) {
+  std::map<std::string, std::size_t> made;
+  for (const GraphInput& input : file.inputs) made[input.name] = 0;
+  for (std::size_t i = 0; i < file.nodes.size(); ++i) {
+    uses_.push_back(operator_use(file.nodes[i]));
+    for (const GraphOutput& output : file.nodes[i].outputs) made[output.name] = i + 1;
+    std::string first;
+    const std::vector<std::string> shared = given(i, uses_[i].shares);
+    for (const std::string& name : shared)
+      if (first.empty() || made.at(name) < made.at(first)) first = name;
+    for (const std::string& name : shared)
+      if (name != first) earlier_[name] = first;
+    for (const GraphOutput& output : file.nodes[i].outputs)
+      if (!first.empty()) earlier_[output.name] = first;
+  }
+}
+
+std::string GraphMemory::root(std::string name) const {
+  for (auto at = earlier_.find(name); at != earlier_.end(); at = earlier_.find(name))
+    name = at->second;
+  return name;
+}
+
+std::vector<std::string> GraphMemory::written(std::size_t i) const {
+  return given(i, uses_[i].writes);
+}
+
+std::vector<std::string> GraphMemory::given(std::size_t i,
+                                            const std::set<std::string>& arguments) const {
+  std::vector<std::string> roots;
+  for (const auto& [name, argument] : file_.nodes[i].arguments)
+    if (arguments.contains(name))
+      for_each_reference(argument, [&](const GraphReference& to) {
+        if (to.kind == "value") roots.push_back(root(to.name));
+      });
+  return roots;
+}
+
+/// Nodes whose results depend on constants and on the size of the batch alone: masks, positions.
+/// They are computed again wherever they are read, instead of crossing a cut.
+class ConstantNodes {
+ public:
+  ConstantNodes(const GraphFile& file, const GraphMemory& memory);
+
+  bool makes(const std::string& value) const { return values_.contains(value); }
+  /// The nodes before `first` that the nodes [first, last) need, in order.
+  std::vector<std::size_t> needed(std::size_t first, std::size_t last) const;
+
+ private:
+  bool is_constant(const GraphNode& node) const;
+
+  const GraphFile& file_;
+  const GraphMemory& memory_;
+  std::set<std::string> values_;
+  std::set<std::string> spoilt_;  ///< roots of memory that other nodes write into
+  std::vector<bool> nodes_;
+};
+
+ConstantNodes::ConstantNodes(const GraphFile& file, const GraphMemory& memory)
+    : file_(file), memory_(memory) {
+  // Data that is written into the memory of a constant makes it none, and all that is made of it.
+  std::size_t known = 0;
+  do {
+    known = spoilt_.size();
+    values_.clear();
+    nodes_.assign(file.nodes.size(), false);
+    for (std::size_t i = 0; i < file.nodes.size(); ++i) {
+      nodes_[i] = is_constant(file.nodes[i]);
+      for (const GraphOutput& output : file.nodes[i].outputs)
+        if (nodes_[i]) values_.insert(output.name);
+      for (const std::string& written : memory.written(i))
+        if (!nodes_[i]) spoilt_.insert(written);
+    }
+  } while (spoilt_.size() > known);
+}
+
+bool ConstantNodes::is_constant(const GraphNode& node) const {
+  if (is_dropout(node.name)) return false;
+  bool constant = true;
+  for (const auto& [name, argument] : node.arguments)
+    for_each_reference(argument, [&](const GraphReference& to) {
+      constant = constant && (to.kind == "constant" || (to.kind == "value" && makes(to.name)));
+    });
+  return constant && std::ranges::none_of(node.outputs, [&](const GraphOutput& output) {
+           return spoilt_.contains(memory_.root(output.name));
+         });
+}
+
+std::vector<std::size_t> ConstantNodes::needed(std::size_t first, std::size_t last) const {
+  std::set<std::string> memory;
+  const auto read = [&](const GraphNode& node) {
+    for (const auto& [name, argument] : node.arguments)
+      for_each_reference(argument, [&](const GraphReference& to) {
+        if (to.kind == "value" && makes(to.name)) memory.insert(memory_.root(to.name));
+      });
+  };
+  for (std::size_t i = first; i < last; ++i) read(file_.nodes[i]);
+  std::vector<std::size_t> found;
+  for (std::size_t i = first; i-- > 0;) {
+    if (!nodes_[i] || std::ranges::none_of(file_.nodes[i].outputs, [&](const GraphOutput& output) {
+          return memory.contains(memory_.root(output.name));
+        }))
+      continue;
+    read(file_.nodes[i]);
+    found.push_back(i);
+  }
+  std::ranges::reverse(found);
+  return found;
+}
 
 using Places = std::map<std::string, std::size_t>;
 

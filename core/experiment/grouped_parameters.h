@@ -9,7 +9,7 @@
 
 namespace pipewright {
 
-/// What a group has, or with the option "optimizer" the rest.
+/// The parameters of a group or, with the option "optimizer", those of no group.
 struct GroupShare {
   std::string option;
   std::size_t tensors = 0;

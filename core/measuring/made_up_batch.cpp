@@ -27,7 +27,7 @@ at::Tensor numbers(const Shape& shape, const at::TensorOptions& options) {
   return x.is_meta() ? x : at::arange(x.numel(), options).sin_().view(shape);
 }
 
-/// Of an input that has no vocabulary and no fractions, such as a mask: ones.
+/// Values for an input; one without vocabulary and fractions, such as a mask, has ones.
 at::Tensor made_up(const NamedInput& input, std::int64_t samples,
                    const at::TensorOptions& options) {
   Shape shape = input.shape;

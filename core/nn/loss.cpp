@@ -107,7 +107,7 @@ class BinaryCrossEntropy final : public Loss {
   }
 };
 
-/// Of models that compute the loss of each sample themselves (Task::Minimize).
+/// The loss of models that compute that of each sample themselves (Task::Minimize).
 class OutputLoss final : public Loss {
  public:
   explicit OutputLoss(Options&) {}

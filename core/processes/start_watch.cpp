@@ -109,7 +109,7 @@ void StartWatch::lose(const std::vector<Lost>& lost) {
   const bool none_before = !lost_;
   if (none_before) lost_ = lost.front();
   if (stopped != lost.end()) lost_ = *stopped;  // those that have ended may have ended regularly
-  // Of several, and where one has never been seen, mpirun may have ended the others.
+  // Where several are lost, or one was never seen, mpirun may have ended the others.
   const bool known = lost.size() == 1 && seen_.size() == static_cast<std::size_t>(processes_);
   if (none_before || lost_->stopped) lost_->first = known || lost_->stopped;
 }

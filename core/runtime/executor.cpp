@@ -261,7 +261,7 @@ class Interpreter {
     try {
       perform(instruction, worker);
       trace_.end(worker);
-      // What a pass waits for when it has run is no part of it.
+      // Gradients of weights that come behind a pass are awaited outside of its time.
       if (is_pass(instruction.action.kind)) messages_.take_back(instruction, worker);
     } catch (const Error& error) {
       const bool of_worker = error.kind() == ErrorKind::Worker || error.kind() == ErrorKind::Data;
@@ -348,7 +348,7 @@ class Interpreter {
     if (action.stage == program_.schedule.shape.stages - 1) final_loss(action, share, stage);
   }
 
-  /// Those of a pass in training.
+  /// The targets of a pass in training.
   PassTargets targets(const Action& action, const Share& share, const Stage& stage) const {
     return {request_.batches.targets(action.minibatch, share, stage.device()),
             request_.batches.whole_targets(action.minibatch, share, stage.device(),

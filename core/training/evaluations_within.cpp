@@ -16,8 +16,8 @@ namespace {
       why);
 }
 
-/// What the value set aside for the first evaluation is, which no longer needs it; `own` if the
-/// stage has not replaced it yet.
+/// Takes the value that was set aside for the first evaluation, which no longer needs it; it is
+/// `own` if the stage has not replaced it yet.
 template <class Kept, class T>
 T taken(Kept& kept, std::size_t evaluation, T own) {
   if (kept.next == evaluation) {

@@ -25,10 +25,10 @@ constexpr const char* kWhatFor = "parameters, gradients and optimizer state";
 
 /// Memory that a process needs on its machine.
 struct HeldMemory {
-  double bytes = 0;          ///< of the stages, and what probes need besides
-  double probes = 0;         ///< of it, of the probes
-  double aside = 0;          ///< of it, weights that stages set aside for evaluations
-  double fixed = 0;          ///< of it, numbers that the model fixes beside its parameters
+  double bytes = 0;          ///< of the stages, of probes and of what follows
+  double probes = 0;         ///< the part of probes
+  double aside = 0;          ///< the part of weights that stages set aside for evaluations
+  double fixed = 0;          ///< the part of numbers that the model fixes beside its parameters
   double on_devices = 0;     ///< bytes on other devices
   int largest = -1;          ///< stage that needs most
   double largest_bytes = 0;  ///< bytes of one replica of that stage

@@ -14,10 +14,10 @@
 
 namespace pipewright {
 
-/// Of one micro-batch, used by the thread of its stage. Forwards go from the first slice to the
-/// last, backwards from the last to the first (core/schedule/slices.h). The graphs of the slices
-/// are not connected: each takes those before it as constants, and what it owes them is added where
-/// their own backwards begin. So a graph may be freed, or made again, slice by slice.
+/// The tensors of one micro-batch, used by the thread of its stage. Forwards go from the first
+/// slice to the last, backwards from the last to the first (core/schedule/slices.h). The graphs of
+/// the slices are not connected: each takes those before it as constants, and its gradients to them
+/// are added where their own backwards begin. So a graph may be freed or made anew slice by slice.
 class EarlierSlices {
  public:
   /// Takes a tensor [n, heads, tokens of a slice, d] of the pass's slice, and returns it behind

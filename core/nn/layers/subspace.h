@@ -31,7 +31,7 @@ class Subspace {
 
   Tables tables(const at::Tensor& like) const PIPEWRIGHT_EXCLUDES(mutex_);
 
-  /// Of both tables.
+  /// The numbers in both tables.
   std::int64_t numbers() const { return width_ * (tokens_ + coordinates_); }
 
   /// Tokens as they cross an edge, in two bytes where that suffices, and back.

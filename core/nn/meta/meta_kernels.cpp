@@ -52,7 +52,7 @@ Stack one_of_first(const Stack& given) {
   return {at::empty({}, given[0].toTensor().options())};
 }
 
-/// Of (self, dim, correction, keepdim), whose result has the shape of a sum.
+/// A kernel for (self, dim, correction, keepdim), whose result has the shape of a sum.
 Stack deviation(const Stack& given) {
   const auto dims = given[1].toOptional<std::vector<std::int64_t>>();
   return {at::sum(given[0].toTensor(), dims ? at::OptionalIntArrayRef(*dims) : std::nullopt,

@@ -42,13 +42,12 @@ class Food101 final : public EncodedImageDataset {
     const std::filesystem::path path = root_ / "meta" / name;
     std::error_code ignored;
     if (!std::filesystem::exists(path, ignored))
-      throw data_error(
-          path,
-          "no such file. It is part of Food-101 (food-101.tar.gz, md5 "
-          "85eeb15f3717b99a5da872d97d918f87), available from the data set's page at the "
-          "Computer Vision Lab of ETH Zürich. Set dataset.root to the folder food-101 that "
-          "holds images and meta" +
-              fetch_advice("food101"));
+      throw data_error(path,
+                       "no such file. It is part of Food-101 (food-101.tar.gz, md5 "
+                       "85eeb15f3717b99a5da872d97d918f87), available from the data set's page at "
+                       "the Computer Vision Lab of ETH Zürich. Set dataset.root to the folder "
+                       "food-101 that holds images and meta" +
+                           fetch_advice("food101"));
     std::vector<std::string> lines = entries_of(read_file(path, kLargestList));
     if (lines.empty()) throw data_error(path, "is empty");
     return lines;

@@ -49,12 +49,11 @@ class Imdb final : public LabelledTextDataset {
                            "Folder of train and test, each with neg and pos, or of the archive "
                            "that they come in (aclImdb_v1.tar.gz); or that file.")) {
     look_ = {.classes = kLabels.size(), .padding = kRankedPadding};
-    look_.vocabulary =
-        options.integer("words", 10'000,
-                        "Size of the vocabulary, marks included: rarer words are one "
-                        "token. It is Keras' num_words, but words are ranked by the "
-                        "training reviews, in Keras by all 50,000.",
-                        Range{kFirstRanked, 1 << 30});
+    look_.vocabulary = options.integer(
+        "words", 10'000,
+        "Size of the vocabulary, marks included: rarer words are one token. It is Keras' "
+        "num_words, but words are ranked by the training reviews, in Keras by all 50,000.",
+        Range{kFirstRanked, 1 << 30});
     look_.tokens = options.integer(
         "tokens", 200,
         "Tokens of each sample: longer reviews keep their first tokens, shorter ones are padded.",
@@ -106,12 +105,12 @@ class Imdb final : public LabelledTextDataset {
            file != files.end() && file->first.starts_with(folder); ++file)
         all.push_back(review(file->first, file->second, static_cast<std::uint8_t>(label)));
       if (all.size() == before)
-        throw data_error(root_, "has no reviews in ", folder,
-                         ". They are part of the Large Movie Review Dataset "
-                         "(aclImdb_v1.tar.gz), available from its page at Stanford University "
-                         "(ai.stanford.edu/~amaas/data/sentiment). Set dataset.root to the "
-                         "folder aclImdb or to the archive",
-                         fetch_advice("imdb"));
+        throw data_error(
+            root_, "has no reviews in ", folder,
+            ". They are part of the Large Movie Review Dataset (aclImdb_v1.tar.gz), available from "
+            "its page at Stanford University (ai.stanford.edu/~amaas/data/sentiment). Set "
+            "dataset.root to the folder aclImdb or to the archive",
+            fetch_advice("imdb"));
       std::sort(all.begin() + static_cast<std::ptrdiff_t>(before), all.end(),
                 [](const Review& a, const Review& b) { return a.id < b.id; });
     }

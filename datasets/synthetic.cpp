@@ -76,11 +76,11 @@ class Synthetic final : public Dataset {
   explicit Synthetic(Options& options)
       : counts_{options.integer("train", 512, "Number of training samples.", {1, 1e9}),
                 options.integer("test", 256, "Number of test samples.", {1, 1e9})},
-        distinct_(options.integer("distinct", 0,
-                                  "Number of different samples, which are repeated; 0 = all are "
-                                  "different. Saves memory where speed is measured with large "
-                                  "samples.",
-                                  kNotNegative)),
+        distinct_(
+            options.integer("distinct", 0,
+                            "Number of different samples, which are repeated; 0 = all are "
+                            "different. Saves memory where speed is measured with large samples.",
+                            kNotNegative)),
         classes_(options.integer("classes", 0, "Number of classes; 0 = as many as the model has.",
                                  kNotNegative)),
         shape_(options.integers("shape", {}, "Shape of one sample; [] = the model's input.",
@@ -163,10 +163,9 @@ class Synthetic final : public Dataset {
 
   void open_tokens() {
     if (shape_.size() != 1)
-      throw experiment_error(
-          where_,
-          "synthetic: the model reads tokens; expected dataset.shape: [tokens], the length "
-          "of a text");
+      throw experiment_error(where_,
+                             "synthetic: the model reads tokens; expected dataset.shape: [tokens], "
+                             "the length of a text");
     for (std::size_t split = 0; split < 2; ++split)
       tokens_[split] = synthetic_tokens({.task = task_,
                                          .seed = seed_,

@@ -109,8 +109,8 @@ std::string remark_on_texts(const SamplePart& part) {
   const std::set<std::string> names(part.texts.begin(), part.texts.end());
   if (names.size() > 2)
     refuse(part, part.y_name, "has ", names.size(),
-           " texts; the loss binary_cross_entropy takes one label of two, and "
-           "cross_entropy has a class for each");
+           " texts; the loss binary_cross_entropy takes one label of two, and cross_entropy has a "
+           "class for each");
   const auto one = part.y.eq(1).to(at::kByte).argmax().item<std::int64_t>();
   return concat(part.y_name, " of ", part.path, ": the label 1 is '",
                 printable(part.texts[static_cast<std::size_t>(one)]), "'");
@@ -123,8 +123,7 @@ void settle_binary_labels(SamplePart& part) {
   if (y.dim() < 1 || y.size(0) != part.x.size(0) || y.numel() == 0)
     refuse(part, part.y_name, "has shape ", list_text(y.sizes().vec()), ", must be [",
            part.x.size(0), "], [", part.x.size(0),
-           ", labels] or the shape of the model's output, with 0 or 1 for "
-           "each label");
+           ", labels] or the shape of the model's output, with 0 or 1 for each label");
   const at::Tensor wrong = y.ne(0).logical_and_(y.ne(1)).flatten();
   if (wrong.any().item<bool>()) {
     const auto index = wrong.to(at::kByte).argmax().item<std::int64_t>();
@@ -154,9 +153,9 @@ void settle_labels(SamplePart& part) {
     refuse(part, part.y_name, "has shape ", list_text(y.sizes().vec()), ", must be [",
            part.x.size(0), "]: one label for each sample of ", part.x_name,
            is_tokens(part) ? ", or one for each token" : "",
-           y.dim() > 1 ? "; for several labels of a sample, 0 or 1, set loss: {name: "
-                         "binary_cross_entropy}"
-                       : "");
+           y.dim() > 1
+               ? "; for several labels of a sample, 0 or 1, set loss: {name: binary_cross_entropy}"
+               : "");
   if (part.of_text) settle_labels_of_text(part);
   if (!c10::isIntegralType(y.scalar_type(), /*includeBool=*/false))
     refuse(part, part.y_name, "has type ", type_text(y), ", must be integers",

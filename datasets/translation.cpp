@@ -61,16 +61,14 @@ WordCounts counted_words(const ParallelText& text) {
 class Translation final : public Dataset {
  public:
   explicit Translation(Options& options)
-      : root_(options.path("root", "~/data/multi30k",
-                           "Folder of the texts, plain or gzipped (.gz), named as by Multi30k "
-                           "(task1/raw/train.en and so on), by OpenNMT (src-train.txt, "
-                           "tgt-train.txt) or simply train.en, train.de.")),
+      : root_(options.path(
+            "root", "~/data/multi30k",
+            "Folder of the texts, plain or gzipped (.gz), named as by Multi30k (task1/raw/train.en "
+            "and so on), by OpenNMT (src-train.txt, tgt-train.txt) or simply train.en, train.de.")),
         names_{options.text("source", "en",
-                            "Ending of the files of the source language; not used for "
-                            "OpenNMT's."),
+                            "Ending of the files of the source language; not used for OpenNMT's."),
                options.text("target", "de",
-                            "Ending of the files of the target language; not used for "
-                            "OpenNMT's."),
+                            "Ending of the files of the target language; not used for OpenNMT's."),
                options.text("test", "",
                             "Name of the test text without its ending; \"\" = test_2016_flickr "
                             "with Multi30k's files, test with the others.")},

@@ -70,11 +70,10 @@ class AmoebaNetD final : public Model {
   explicit AmoebaNetD(Options& options)
       : cells_(options.integer(
             "cells", 18, "Number of normal cells, a multiple of 3 (the papers' L).", {3, 3e4})),
-        filters_(
-            options.integer("filters", 256,
-                            "Number of filters, a multiple of 8 (the papers' F). The last map has "
-                            "16 times as many channels.",
-                            {8, 1e6})),
+        filters_(options.integer("filters", 256,
+                                 "Number of filters, a multiple of 8 (the papers' F). The last map "
+                                 "has 16 times as many channels.",
+                                 {8, 1e6})),
         classes_(options.integer("classes", 1000, "Number of classes.", {1, 1e9})),
         channels_(options.integer("channels", 3,
                                   "Number of channels of the images: 3 for colour, 1 for grey.",

@@ -11,11 +11,11 @@ namespace {
 
 /// What the options say where the experiment says nothing.
 DecoderParts preset_of(Options& options) {
-  const std::string chosen = options.choice(
-      "preset", {"llama", "gpt2", "slow_links"}, "llama",
-      "The defaults of the other options: Llama's parts, GPT-2's (without dropout), or the model "
-      "of a public contest "
-      "over slow links, in its size (vocabulary 50304, width 1024, 8 heads, 8 layers).");
+  const std::string chosen =
+      options.choice("preset", {"llama", "gpt2", "slow_links"}, "llama",
+                     "The defaults of the other options: Llama's parts, GPT-2's (without dropout), "
+                     "or the model of a public contest over slow links, in its size (vocabulary "
+                     "50304, width 1024, 8 heads, 8 layers).");
   if (chosen == "gpt2")
     return {.norm = "layer", .positions = "learned", .mlp = "gelu", .bias = true};
   // PluralisResearch/ProtocolNanoGPT, 2026-09-24: 203,828,352 parameters. Its frequencies reach
@@ -39,14 +39,13 @@ DecoderParts preset_of(Options& options) {
 }
 
 void read_blocks(Options& options, DecoderParts& parts) {
-  parts.mlp =
-      options.choice("mlp", {"gelu", "swiglu", "relu2"}, parts.mlp,
-                     "What is between the two matrices of a block's MLP: GELU by tanh, max(x, "
-                     "0)², or x σ(x) of one matrix times another (SwiGLU).");
-  parts.mlp_width = options.integer("mlp_width", 0,
-                                    "Width inside the MLP; 0: 4 times the width, for swiglu 8/3 up "
-                                    "to a multiple of 256.",
-                                    {0, 1e7});
+  parts.mlp = options.choice("mlp", {"gelu", "swiglu", "relu2"}, parts.mlp,
+                             "What is between the two matrices of a block's MLP: GELU by tanh, "
+                             "max(x, 0)², or x σ(x) of one matrix times another (SwiGLU).");
+  parts.mlp_width = options.integer(
+      "mlp_width", 0,
+      "Width inside the MLP; 0: 4 times the width, for swiglu 8/3 up to a multiple of 256.",
+      {0, 1e7});
   parts.norm = options.choice("norm", {"rms", "layer"}, parts.norm, "RMS norm or layer norm.");
   parts.norm_eps = options.number("norm_eps", parts.norm_eps,
                                   "Added to the mean of squares, or the variance.", {0, 1});
@@ -63,9 +62,9 @@ void read_subspace(Options& options, DecoderParts& parts) {
   constexpr std::int64_t kMostFixed = std::int64_t{1} << 28;  // 2 GiB while they are drawn
   parts.subspace = options.integer(
       "subspace", 0,
-      "Numbers per token that stages send: the residual stream is the token's fixed vector "
-      "plus a fixed orthonormal matrix times these coordinates, which the embedding and the "
-      "matrices that end attention and MLP make. 0: it is as wide as the model.",
+      "Numbers per token that stages send: the residual stream is the token's fixed vector plus a "
+      "fixed orthonormal matrix times these coordinates, which the embedding and the matrices that "
+      "end attention and MLP make. 0: it is as wide as the model.",
       {0, 1e6});
   parts.embedding_norm = options.flag("embedding_norm", parts.embedding_norm && parts.subspace == 0,
                                       "Whether the embedding is normalised; not with `subspace`.");
@@ -83,18 +82,16 @@ void read_subspace(Options& options, DecoderParts& parts) {
   if (parts.embedding_norm)
     options.problem("embedding_norm", "would leave the subspace; leave it out, or `subspace`");
   if (parts.tie != Tie::None)
-    options.problem("tie",
-                    "is given, but with `subspace` the embedding is narrower than the output; "
-                    "expected none");
+    options.problem(
+        "tie",
+        "is given, but with `subspace` the embedding is narrower than the output; expected none");
 }
 
 /// Refuses options of rotary positions where there are none.
 void read_positions(Options& options, DecoderParts& parts) {
-  parts.positions =
-      options.choice("positions", {"rotary", "learned", "none"}, parts.positions,
-                     "Queries and keys are rotated by their position, a learned vector is added "
-                     "to the embedding, "
-                     "or neither.");
+  parts.positions = options.choice("positions", {"rotary", "learned", "none"}, parts.positions,
+                                   "Queries and keys are rotated by their position, a learned "
+                                   "vector is added to the embedding, or neither.");
   const RotaryOptions usual = parts.rotary;
   parts.rotary = {
       .base =
@@ -104,8 +101,7 @@ void read_positions(Options& options, DecoderParts& parts) {
                               "Share of a head's pairs that are rotated.", {0, 1}),
       .reaches_base = options.flag("rotary_reaches_base", usual.reaches_base,
                                    "Whether the slowest pair is rotated by position/base exactly: "
-                                   "the exponents of the base "
-                                   "are i/(n − 1) instead of i/n.")};
+                                   "the exponents of the base are i/(n − 1) instead of i/n.")};
   const auto refuse = [&](const char* name, bool changed) {
     if (changed && parts.positions != "rotary")
       options.problem(name, "is for positions: rotary; leave it out");

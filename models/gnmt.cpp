@@ -106,11 +106,10 @@ class Gnmt : public Model {
                                "Width of the model: numbers per token between layers.", {1, 1e6})),
         tokens_(options.integer(
             "tokens", 50, "Largest number of tokens in a source or target sentence.", {1, 1e6})),
-        dropout_(
-            options.number("dropout", 0.2,
-                           "Dropout probability at the input of each LSTM layer but the first of "
-                           "the encoder and of the decoder.",
-                           {0, 0.99})) {}
+        dropout_(options.number("dropout", 0.2,
+                                "Dropout probability at the input of each LSTM layer but the first "
+                                "of the encoder and of the decoder.",
+                                {0, 0.99})) {}
 
   std::vector<LayerPtr> layers() const override {
     std::vector<LayerPtr> all;

@@ -32,12 +32,11 @@ class GoogLeNet final : public BlockModel {
  public:
   explicit GoogLeNet(Options& options)
       : BlockModel(options, 4, "gbpl_fc"),
-        cifar_(
-            options.choice("form", {"cifar", "torchvision"}, "cifar",
-                           "Form of the network. cifar: one 3x3 convolution before the "
-                           "inception blocks, two 3x3 in place of a 5x5, no dropout; torchvision: "
-                           "7x7 with stride 2, 1x1 and 3x3 before them, one 3x3 in place of a 5x5, "
-                           "dropout 0.2.") == "cifar") {
+        cifar_(options.choice(
+                   "form", {"cifar", "torchvision"}, "cifar",
+                   "Form of the network. cifar: one 3x3 convolution before the inception blocks, "
+                   "two 3x3 in place of a 5x5, no dropout; torchvision: 7x7 with stride 2, 1x1 and "
+                   "3x3 before them, one 3x3 in place of a 5x5, dropout 0.2.") == "cifar") {
     if (!cifar_ && size() < kLeastLargeSize)
       options.problem(
           "size", concat("is ", size(), ", too small for form: torchvision, which needs at least ",

@@ -23,11 +23,10 @@ class Mlp final : public Model {
         activation_(activation_named(
             options.choice("activation", {"relu", "tanh", "identity"}, "relu",
                            "Activation between layers; none follows the last one."))),
-        he_(options.choice(
-                "init", {"pytorch", "he"}, "pytorch",
-                "Initial weights. pytorch: as torch.nn.Linear's, uniform within 1/√inputs, "
-                "with which deep networks hardly begin to learn; he: normal with "
-                "deviation √(2/inputs) and biases 0 (He et al., 2015).") == "he"),
+        he_(options.choice("init", {"pytorch", "he"}, "pytorch",
+                           "Initial weights. pytorch: as torch.nn.Linear's, uniform within "
+                           "1/√inputs, with which deep networks hardly begin to learn; he: normal "
+                           "with deviation √(2/inputs) and biases 0 (He et al., 2015).") == "he"),
         normalised_(options.choice("norm", {"none", "layer"}, "none",
                                    "Layer norm before each activation; with it, a deep network "
                                    "learns at the rates of a shallow one.") == "layer") {

@@ -51,11 +51,10 @@ class Roberta final : public Model {
             {1, 1e7})),
         layers_(options.integer("layers", 12, "Number of encoder layers.", {1, 1e4})),
         classes_(options.integer("classes", 2, "Number of classes.", {1, 1e9})),
-        dropout_(
-            options.number("dropout", 0.1,
-                           "Dropout probability of embeddings, of attention, of both parts of a "
-                           "layer, and twice in the head.",
-                           {0, 0.99})) {
+        dropout_(options.number("dropout", 0.1,
+                                "Dropout probability of embeddings, of attention, of both parts of "
+                                "a layer, and twice in the head.",
+                                {0, 0.99})) {
     if (width_ % heads_ != 0) {
       options.problem("heads",
                       concat("is ", heads_, "; expected a divisor of the width, ", width_));
@@ -70,8 +69,7 @@ class Roberta final : public Model {
     if (padding_ + tokens_ >= positions_) {
       options.problem("positions",
                       concat("is ", positions_, "; expected at least ", padding_ + tokens_ + 1,
-                             ", which are those up to the padding's and one for "
-                             "each of ",
+                             ", which are those up to the padding's and one for each of ",
                              counted(tokens_, "token")));
       positions_ = padding_ + tokens_ + 1;
     }

@@ -21,14 +21,13 @@ constexpr std::size_t kStandIns = 256;
 class Sequential final : public Model {
  public:
   explicit Sequential(Options& options)
-      : input_{
-            options.integers("input", {3, 32, 32},
-                             "Shape of a sample: [channels, height, width] of images, [features], "
-                             "[tokens, width] of vectors, or [tokens].",
-                             {1, 1e9}),
-            options.integer("vocabulary", 0,
-                            "Of texts: number of different tokens; 0: the input are numbers.",
-                            {0, 1e9})} {
+      : input_{options.integers("input", {3, 32, 32},
+                                "Shape of a sample: [channels, height, width] of images, "
+                                "[features], [tokens, width] of vectors, or [tokens].",
+                                {1, 1e9}),
+               options.integer("vocabulary", 0,
+                               "Of texts: number of different tokens; 0: the input are numbers.",
+                               {0, 1e9})} {
     check_input(options);
     auto listed = read_layer_list(options, input_);
     if (listed && is_complete(options, *listed))

@@ -35,8 +35,7 @@ class Transformer final : public Model {
         linear_std_(
             options.number("linear_std", 0.01,
                            "Standard deviation of the initial weights of linear layers, whose "
-                           "biases start at 0; 0 = both uniform, as PyTorch initialises "
-                           "them.",
+                           "biases start at 0; 0 = both uniform, as PyTorch initialises them.",
                            kFraction)) {
     if (width_ % heads_ == 0) return;
     options.problem("heads", concat("is ", heads_, "; expected a divisor of the width, ", width_));

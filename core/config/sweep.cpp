@@ -193,10 +193,9 @@ void refuse_equal_runs(const std::vector<SweepPoint>& points, const Place& place
 std::vector<Changes> read_sweep(const Value& sweep, Problems& problems) {
   static const std::vector<std::string> kParts = {"points", "zip", "grid"};
   if (!sweep.is(Value::Kind::Mapping)) {
-    problems.add(sweep.place,
-                 concat("sweep is ", sweep.shown(),
-                        "; expected a mapping with points, zip or grid, such as {grid: "
-                        "{train.seed: [1, 2, 3]}}"));
+    problems.add(sweep.place, concat("sweep is ", sweep.shown(),
+                                     "; expected a mapping with points, zip or grid, such as "
+                                     "{grid: {train.seed: [1, 2, 3]}}"));
     return {};
   }
   for (const auto& [key, value] : sweep.fields)

@@ -333,10 +333,9 @@ Extent YamlBuilder::charge(const Value& value, const Place& place) {
 void YamlBuilder::check_tag(const YAML::Mark& mark, const std::string& tag) {
   const bool written = written_at(mark, "!") || (tag != "?" && tag != "!" && !tag.empty());
   if (written)
-    problems_.add(
-        place(mark),
-        "tags ('!', '!!str', …) are not supported; remove the tag, and put a text that begins with "
-        "'!' in quotes");
+    problems_.add(place(mark),
+                  "tags ('!', '!!str', …) are not supported; remove the tag, and put a text that "
+                  "begins with '!' in quotes");
 }
 
 void YamlBuilder::count_node(const YAML::Mark& mark) {

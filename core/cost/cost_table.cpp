@@ -80,14 +80,13 @@ CostTable read_columns(Options& options, int stages) {
   const Column fused = column("fused_prediction",
                               "Seconds that an update takes longer if it makes the prediction of "
                               "the pass behind it, too; default: the pass makes it.");
-  const Column pair = column(
-      "fused_pair",
-      "Seconds that a forward of the stage takes together with the backward beside it, where "
-      "a schedule has fused pairs; default: by both passes and devices.overlap.");
-  const Column input =
-      column("input_bytes",
-             "Bytes that arrive at the stage, and of the gradient that it sends back; "
-             "default: output_bytes of the stage before.");
+  const Column pair =
+      column("fused_pair",
+             "Seconds that a forward of the stage takes together with the backward beside it, "
+             "where a schedule has fused pairs; default: by both passes and devices.overlap.");
+  const Column input = column("input_bytes",
+                              "Bytes that arrive at the stage, and of the gradient that it sends "
+                              "back; default: output_bytes of the stage before.");
   const Column output = column("output_bytes",
                                "Bytes sent to the next stage; its gradient is as large. Default: "
                                "input_bytes of the next stage.");

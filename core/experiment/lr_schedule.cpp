@@ -26,15 +26,14 @@ LrSchedule::LrSchedule(Options& options)
       power_(options.number("power", 1,
                             "poly: exponent of 1 − t/T, where T is the length of the training.",
                             kNotNegative)),
-      constant_(
-          options.number("constant", 0.5,
-                         "constant_then_linear: share of the training in which the rate stays "
-                         "as it is, before it falls on a line to end_lr.",
-                         kFraction)),
-      end_lr_(options.number("end_lr", 0,
-                             "poly, cosine, linear, constant_then_linear: rate at the end of the "
-                             "training.",
-                             kNotNegative)) {
+      constant_(options.number("constant", 0.5,
+                               "constant_then_linear: share of the training in which the rate "
+                               "stays as it is, before it falls on a line to end_lr.",
+                               kFraction)),
+      end_lr_(options.number(
+          "end_lr", 0,
+          "poly, cosine, linear, constant_then_linear: rate at the end of the training.",
+          kNotNegative)) {
   Options warmup = options.section("warmup", "Linear rise of the rate at the beginning.");
   warmup_length_ =
       warmup.integer("length", 0, "Length of the rise in units of time; 0 = none.", kNotNegative);
@@ -48,10 +47,10 @@ LrSchedule::LrSchedule(Options& options)
   warmup_start_ =
       warmup.number("start", 0, "Fraction of the rate at which the rise begins.", kFraction);
   decays_after_warmup_ =
-      warmup.choice("then", {"go_on", "begin"}, "go_on",
-                    "How rates that fall to end_lr continue: go_on counts t from "
-                    "the beginning of the training, begin from the end of the "
-                    "rise, as Hugging Face's schedulers do.") == "begin";
+      warmup.choice(
+          "then", {"go_on", "begin"}, "go_on",
+          "How rates that fall to end_lr continue: go_on counts t from the beginning of the "
+          "training, begin from the end of the rise, as Hugging Face's schedulers do.") == "begin";
   warmup.finish();
 }
 

@@ -26,23 +26,21 @@ Perturbation read_perturbation(Options& root) {
       "Draining the pipeline forgets no gradient. It adds to the delay that the scheme has: with "
       "gpipe it is delayed_sgd, that many mini-batches later.",
       kUpdates));
-  perturbation.weight_noise = o.number(
-      "weight_noise", 0,
-      "Size σ of noise on the weights, relative to them: a forward and all backwards of its "
-      "micro-batch read w·(1 + σn) for each weight w, with n from N(0, 1), drawn for each "
-      "micro-batch. It is elementwise, so that it has σ times the length of every tensor, and "
-      "needs "
-      "no sum that depends on the cut or the execution; weights that are 0 stay 0. The gradient is "
-      "applied to the weights without noise, as evaluations, predictions and checkpoints have "
-      "them.",
-      kRelativeSize);
+  perturbation.weight_noise =
+      o.number("weight_noise", 0,
+               "Size σ of noise on the weights, relative to them: a forward and all backwards of "
+               "its micro-batch read w·(1 + σn) for each weight w, with n from N(0, 1), drawn for "
+               "each micro-batch. It is elementwise, so that it has σ times the length of every "
+               "tensor, and needs no sum that depends on the cut or the execution; weights that "
+               "are 0 stay 0. The gradient is applied to the weights without noise, as "
+               "evaluations, predictions and checkpoints have them.",
+               kRelativeSize);
   perturbation.stale_batch_norm = static_cast<int>(o.integer(
       "stale_batch_norm", 0,
       "Mini-batches by which the running statistics of batch norm lag behind in evaluations. At "
       "every stage these read the statistics from before the last so many mini-batches; while "
-      "there "
-      "are fewer, those that the training began with. The weights that they read are the newest. "
-      "Training is not disturbed, and the newest statistics are saved.",
+      "there are fewer, those that the training began with. The weights that they read are the "
+      "newest. Training is not disturbed, and the newest statistics are saved.",
       kUpdates));
   o.finish();
   return perturbation;
@@ -53,10 +51,10 @@ void check_perturbation(const Experiment& experiment, const Value& document, Pro
   const bool has_statistics = std::ranges::any_of(
       experiment.layers, [](const LayerPtr& layer) { return !layer->buffers().empty(); });
   if (lag == 0 || has_statistics || experiment.layers.empty()) return;
-  problems.add(place_in(document, "perturb.stale_batch_norm"),
-               concat("perturb.stale_batch_norm is ", lag,
-                      ", but the model has no running statistics; expected 0, or a model with "
-                      "batch norm"));
+  problems.add(
+      place_in(document, "perturb.stale_batch_norm"),
+      concat("perturb.stale_batch_norm is ", lag,
+             ", but the model has no running statistics; expected 0, or a model with batch norm"));
 }
 
 void check_perturbed_length(const Experiment& experiment, std::int64_t minibatches) {

@@ -42,10 +42,9 @@ class PluginFile {
     if (S_ISFIFO(status_.st_mode) || S_ISCHR(status_.st_mode))
       throw experiment_error(path, "is no plain file; expected a shared library");
     if ((status_.st_mode & S_IWOTH) != 0)
-      throw experiment_error(
-          path,
-          "may be written by everybody, so it could hold anybody's code; forbid that with "
-          "`chmod o-w`");
+      throw experiment_error(path,
+                             "may be written by everybody, so it could hold anybody's code; forbid "
+                             "that with `chmod o-w`");
     try {
       bytes_ = read_file(concat("/proc/self/fd/", file_.number()));
     } catch (const Error& error) {
@@ -119,10 +118,9 @@ std::vector<Stamp> stamps_of(const PluginFile& file, const std::filesystem::path
         "is not a shared library; expected one that CMake's add_library(… MODULE …) has built");
   std::vector<Stamp> stamps = read_stamps(file.bytes());
   if (stamps.empty())
-    throw experiment_error(
-        path,
-        "has no part for Pipewright; expected a source with PIPEWRIGHT_SCHEME(…), "
-        "PIPEWRIGHT_MODEL(…) or another of these in it");
+    throw experiment_error(path,
+                           "has no part for Pipewright; expected a source with "
+                           "PIPEWRIGHT_SCHEME(…), PIPEWRIGHT_MODEL(…) or another of these in it");
   return stamps;
 }
 

@@ -61,10 +61,10 @@ std::unique_ptr<Part> read_part(Options& root, const std::string& section,
 }
 
 std::vector<std::string> read_fresh(Options& options) {
-  const Value given = options.any("fresh", Value::sequence(),
-                                  "Layers that are initialised afresh, whatever the weights file "
-                                  "holds for them, such as a classifier of other classes: "
-                                  "[classifier].");
+  const Value given =
+      options.any("fresh", Value::sequence(),
+                  "Layers that are initialised afresh, whatever the weights file holds for them, "
+                  "such as a classifier of other classes: [classifier].");
   std::vector<std::string> layers;
   if (!given.is(Value::Kind::Sequence))
     options.problem(
@@ -125,23 +125,23 @@ std::vector<NamedProbe> read_probes(Options& root) {
 }
 
 std::vector<NamedGradientRule> read_gradient_rules(Options& root) {
-  return read_list(root,
-                   {.key = "gradient_rules",
-                    .what = "What is done to the gradient of a stage before its update, in this "
-                            "order: a list such as [{name: clip, norm: 1}]; `pipewright list "
-                            "gradient_rules` shows all.",
-                    .name_default = "clip",
-                    .part = "rule",
-                    .once = "gradient rule once"},
-                   &NamedGradientRule::rule);
+  return read_list(
+      root,
+      {.key = "gradient_rules",
+       .what = "What is done to the gradient of a stage before its update, in this order: a list "
+               "such as [{name: clip, norm: 1}]; `pipewright list gradient_rules` shows all.",
+       .name_default = "clip",
+       .part = "rule",
+       .once = "gradient rule once"},
+      &NamedGradientRule::rule);
 }
 
 /// A glob, or a list of them.
 std::vector<std::string> read_globs(Options& options) {
-  const Value given = options.any("match", Value(),
-                                  "Names of the group's parameters, as weights files have them: "
-                                  "layers.*.weight, or a list. * stands for any characters, ? for "
-                                  "one.");
+  const Value given =
+      options.any("match", Value(),
+                  "Names of the group's parameters, as weights files have them: layers.*.weight, "
+                  "or a list. * stands for any characters, ? for one.");
   const bool list = given.is(Value::Kind::Sequence);
   constexpr const char* kExpected = "expected names of parameters, such as layers.*.weight";
   std::vector<std::string> globs;
@@ -224,10 +224,9 @@ void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
   const std::unique_ptr<Dataset> dataset = read_dataset(root);
   e.loader = read_loader(root);
   e.model = read_part<Model>(root, "model", "mlp", "Model that is trained.", [&](Options& o) {
-    e.weights.path = o.path(
-        "weights", "",
-        "Safetensors file with initial weights, which has exactly this model's tensors; \"\" = "
-        "initialise.");
+    e.weights.path = o.path("weights", "",
+                            "Safetensors file with initial weights, which has exactly this model's "
+                            "tensors; \"\" = initialise.");
     o.choice(
         "weights_format", {kOwnFormat, "torchvision", "huggingface"}, kOwnFormat,
         "Library that named the file's tensors; another than ours only for models that it has.");

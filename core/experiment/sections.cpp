@@ -26,10 +26,9 @@ std::vector<int> as_ints(const std::vector<std::int64_t>& values) {
 
 /// Reads `device`: "cpu" or "cuda" for all workers, or a list.
 std::vector<std::string> read_devices(Options& o) {
-  const Value given =
-      o.any("device", Value::of("cpu"),
-            "Device of the workers: cpu, cuda (worker w on device w mod their number), "
-            "cuda:N, or a list with one per worker: [cuda:0, cuda:1].");
+  const Value given = o.any("device", Value::of("cpu"),
+                            "Device of the workers: cpu, cuda (worker w on device w mod their "
+                            "number), cuda:N, or a list with one per worker: [cuda:0, cuda:1].");
   const bool list = given.is(Value::Kind::Sequence);
   std::vector<std::string> devices;
   const std::span<const Value> each =
@@ -53,13 +52,13 @@ std::vector<std::string> read_devices(Options& o) {
 }
 
 BalanceOption read_balance(Options& o) {
-  const Value given = o.any(
-      "balance", Value::of("parameters"),
-      "How layers are cut into stages. layers: equal numbers of layers; parameters: the "
-      "largest number of parameters in a stage is as small as possible; time, memory: the "
-      "largest time or memory of a stage is, as measured (the resulting list is recorded); "
-      "published: the paper's cut; a list of layers per stage: [4, 4, 4, 4]; or Megatron-Core's "
-      "layout of a model of numbered blocks: 'Et*3|(t*4|)*2t*3L'.");
+  const Value given =
+      o.any("balance", Value::of("parameters"),
+            "How layers are cut into stages. layers: equal numbers of layers; parameters: the "
+            "largest number of parameters in a stage is as small as possible; time, memory: the "
+            "largest time or memory of a stage is, as measured (the resulting list is recorded); "
+            "published: the paper's cut; a list of layers per stage: [4, 4, 4, 4]; or "
+            "Megatron-Core's layout of a model of numbered blocks: 'Et*3|(t*4|)*2t*3L'.");
   BalanceOption balance;
   if (given.is(Value::Kind::Text) && looks_like_layout(given.text)) {
     try {
@@ -77,9 +76,9 @@ BalanceOption read_balance(Options& o) {
       if (layers.is(Value::Kind::Integer) && layers.integer > 0)
         balance.list.push_back(layers.integer);
       else
-        o.problem(concat("balance[", k, "]"), concat("is ", layers.shown(),
-                                                     "; expected a whole number of at least 1, the "
-                                                     "layers of a stage"));
+        o.problem(concat("balance[", k, "]"),
+                  concat("is ", layers.shown(),
+                         "; expected a whole number of at least 1, the layers of a stage"));
     }
     if (balance.list.size() != given.items.size())
       return {};  // already reported; continue with the default
@@ -88,8 +87,8 @@ BalanceOption read_balance(Options& o) {
   const std::vector<std::string> rules{"layers", "parameters", "time", "memory", "published"};
   if (!given.is(Value::Kind::Text) || std::ranges::count(rules, given.text) == 0)
     o.problem("balance", concat("is ", given.shown(),
-                                "; expected layers, parameters, time, memory, published, a "
-                                "list of layers per stage or a layout such as Et*2|t*2L",
+                                "; expected layers, parameters, time, memory, published, a list of "
+                                "layers per stage or a layout such as Et*2|t*2L",
                                 given.is(Value::Kind::Text) ? did_you_mean(given.text, rules)
                                                             : std::string()));
   else
@@ -102,10 +101,9 @@ void read_cut(Options& parent, BalanceOption& balance) {
   Options o =
       parent.section("cut", "Measurements and limits for balance: time and balance: memory.");
   MeasuredBalance cut{.by_memory = balance.rule == "memory"};
-  cut.profile =
-      o.path("profile", "",
-             "Profile that `pipewright profile` has written; \"\" = the one beside the run "
-             "folders, which is measured if it is not there.");
+  cut.profile = o.path("profile", "",
+                       "Profile that `pipewright profile` has written; \"\" = the one beside the "
+                       "run folders, which is measured if it is not there.");
   const double bandwidth =
       o.number("bandwidth", 0,
                "Bandwidth of a link in bytes per second; 0 = messages take no time.", kNotNegative);
@@ -150,17 +148,16 @@ LoaderOptions read_loader(Options& root) {
              "Whether samples are shuffled, from the seed; false: they keep the data set's order.");
   loader.drop_last = o.flag(
       "drop_last", true, "Whether a smaller last mini-batch of an epoch is left out of training.");
-  loader.limit_train =
-      o.integer("limit_train", 0,
-                "Number of training samples to use: the first ones, or, of a data set sorted by "
-                "class, some at equal distances; 0 = all.",
-                kNotNegative);
+  loader.limit_train = o.integer("limit_train", 0,
+                                 "Number of training samples to use: the first ones, or, of a data "
+                                 "set sorted by class, some at equal distances; 0 = all.",
+                                 kNotNegative);
   loader.limit_test =
       o.integer("limit_test", 0,
                 "Number of test samples to use, chosen as by limit_train; 0 = all.", kNotNegative);
   loader.validation = o.integer("validation", 0,
-                                "Number of training samples to hold out, drawn with seed 0, and "
-                                "to evaluate on instead of the test set; 0 = none.",
+                                "Number of training samples to hold out, drawn with seed 0, and to "
+                                "evaluate on instead of the test set; 0 = none.",
                                 kNotNegative);
   loader.bucket = o.integer("bucket", 0,
                             "Texts: number of mini-batches whose samples are sorted by length "
@@ -183,26 +180,24 @@ PipelineSection read_pipeline(Options& root) {
   std::vector<int>& placement = section.layout.placement;
   p.stages =
       whole(o, "stages", 1, "Number of stages that the model is cut into.", {1, kMostStages});
-  p.microbatches = whole(
-      o, "microbatches", 1,
-      "Number of micro-batches that a mini-batch is cut into; asynchronous schemes accumulate "
-      "gradients over them.",
-      {1, 1 << 20});
-  p.slices = whole(
-      o, "slices", 1,
-      "Number of slices that a micro-batch is cut into along its sequences, each a pass of its own "
-      "that attends to those before it. It needs the model gpt, samples whose tokens it divides, "
-      "and a scheme that goes back through slices in reverse: seq1f1b or gpipe. Gradients are "
-      "those "
-      "without slices, but for rounding.",
-      {1, 1 << 16});
+  p.microbatches = whole(o, "microbatches", 1,
+                         "Number of micro-batches that a mini-batch is cut into; asynchronous "
+                         "schemes accumulate gradients over them.",
+                         {1, 1 << 20});
+  p.slices =
+      whole(o, "slices", 1,
+            "Number of slices that a micro-batch is cut into along its sequences, each a pass of "
+            "its own that attends to those before it. It needs the model gpt, samples whose tokens "
+            "it divides, and a scheme that goes back through slices in reverse: seq1f1b or gpipe. "
+            "Gradients are those without slices, but for rounding.",
+            {1, 1 << 16});
   p.microbatch_sizes = one_of<MicrobatchSizes>(
       o, "microbatch_sizes",
       {{"even", MicrobatchSizes::Even}, {"torch_chunk", MicrobatchSizes::TorchChunk}},
-      "Sizes of micro-batches whose number does not divide the mini-batch, or a replica's "
-      "part of it. even: they differ by at most 1, the larger first; torch_chunk: all are "
-      "equal but a smaller last one, as torchgpipe cuts. Where torchgpipe would make fewer "
-      "micro-batches than it was asked for, the experiment is refused.");
+      "Sizes of micro-batches whose number does not divide the mini-batch, or a replica's part of "
+      "it. even: they differ by at most 1, the larger first; torch_chunk: all are equal but a "
+      "smaller last one, as torchgpipe cuts. Where torchgpipe would make fewer micro-batches than "
+      "it was asked for, the experiment is refused.");
   p.replicas =
       whole(o, "replicas", 1, "Number of replicas of the pipeline, whose gradients are averaged.",
             {1, kMostStages});
@@ -215,17 +210,16 @@ PipelineSection read_pipeline(Options& root) {
   p.execution = one_of<Execution>(
       o, "execution",
       {{"serial", Execution::Serial}, {"threads", Execution::Threads}, {"mpi", Execution::Mpi}},
-      "How workers run. serial: one thread steps all workers; threads: "
-      "one thread per worker; mpi: one process per worker.");
+      "How workers run. serial: one thread steps all workers; threads: one thread per worker; mpi: "
+      "one process per worker.");
   p.threads = whole(o, "threads", 1,
                     "Intra-op threads of each worker (those of LibTorch's operations).", {1, 1024});
   const std::string format = o.choice(
       "memory_format", {"auto", "contiguous", "channels_last"}, "contiguous",
       "Order of images in memory, and of the weights of their convolutions. contiguous: sample, "
       "channel, row, column; channels_last: sample, row, column, channel, in which most models "
-      "train "
-      "faster on a CPU; auto: the faster of the two, which is measured once and recorded. Results "
-      "of the two differ by rounding. Models without convolutions are always contiguous.");
+      "train faster on a CPU; auto: the faster of the two, which is measured once and recorded. "
+      "Results of the two differ by rounding. Models without convolutions are always contiguous.");
   section.layout.channels_last =
       format == "auto" ? std::optional<bool>() : format == "channels_last";
   const double timeout = o.number(
@@ -240,15 +234,14 @@ PipelineSection read_pipeline(Options& root) {
       {{"never", Recomputation::Never},
        {"always", Recomputation::Always},
        {"except_last", Recomputation::ExceptLast}},
-      "Recomputation: whether activations are discarded and computed again before the "
-      "backward: never, always, or for all but a mini-batch's last micro-batch "
-      "(except_last). No bit of the result changes, but with batch_norm: per_pass.");
+      "Recomputation: whether activations are discarded and computed again before the backward: "
+      "never, always, or for all but a mini-batch's last micro-batch (except_last). No bit of the "
+      "result changes, but with batch_norm: per_pass.");
   const bool offload =
-      o.choice(
-          "offload", {"never", "always"}, "never",
-          "Whether activations wait for their backward in the memory of the host: always moves "
-          "those of each forward with enough other passes before its backward. Copies go on "
-          "while the worker computes. No bit of the result changes.") == "always";
+      o.choice("offload", {"never", "always"}, "never",
+               "Whether activations wait for their backward in the memory of the host: always "
+               "moves those of each forward with enough other passes before its backward. Copies "
+               "go on while the worker computes. No bit of the result changes.") == "always";
   const int fetch_ahead = whole(
       o, "fetch_ahead", 1,
       "With offload: the number of passes that a worker performs between the beginning of a fetch "
@@ -317,14 +310,13 @@ TrainOptions read_train(Options& root) {
   read_numerics(o);
   train.sum_gradients =
       o.choice("gradient", {"mean", "sum"}, "mean",
-               "Gradient of a mini-batch. mean: over all samples; sum: the sum of "
-               "the micro-batches' means. Both average replicas, each weighted "
-               "by its samples where a mini-batch is divided unevenly.") == "sum";
+               "Gradient of a mini-batch. mean: over all samples; sum: the sum of the "
+               "micro-batches' means. Both average replicas, each weighted by its samples where a "
+               "mini-batch is divided unevenly.") == "sum";
   train.drain_each_epoch =
       o.choice("drain", {"epoch", "never"}, "epoch",
-               "When the pipeline is drained: after every epoch, or never before "
-               "the end; such a run is evaluated only there, unless train.evaluate says "
-               "more.") == "epoch";
+               "When the pipeline is drained: after every epoch, or never before the end; such a "
+               "run is evaluated only there, unless train.evaluate says more.") == "epoch";
   train.evaluate_every =
       whole(o, "evaluate_every", 1,
             "Number of epochs between evaluations; the last epoch is always evaluated.", {1, 1e6});
@@ -348,14 +340,14 @@ TrainOptions read_train(Options& root) {
       o.section("checkpoint", "Checkpoints: the state that is saved while training, for --resume.");
   train.checkpoint_every =
       whole(checkpoint, "every", train.drain_each_epoch ? 1 : 0,
-            "Number of epochs or mini-batches between checkpoints; 0 = none, which is "
-            "the default with drain: never, because a checkpoint drains the pipeline.",
+            "Number of epochs or mini-batches between checkpoints; 0 = none, which is the default "
+            "with drain: never, because a checkpoint drains the pipeline.",
             {0, 1e9});
   train.checkpoint_unit_epoch =
-      checkpoint.choice("unit", {"epoch", "minibatch"}, "epoch",
-                        "Unit of `every`, which counts from the beginning of the training. A "
-                        "checkpoint within an epoch drains the pipeline, also in runs that are not "
-                        "interrupted.") == "epoch";
+      checkpoint.choice(
+          "unit", {"epoch", "minibatch"}, "epoch",
+          "Unit of `every`, which counts from the beginning of the training. A checkpoint within "
+          "an epoch drains the pipeline, also in runs that are not interrupted.") == "epoch";
   checkpoint.finish();
   o.finish();
   return train;
@@ -367,24 +359,22 @@ OutputOptions read_output(Options& root) {
   output.steps = o.flag("steps", true, "Whether to write steps.csv, the loss of every mini-batch.");
   output.weights =
       o.flag("weights", true, "Whether to write final.safetensors, all parameters and buffers.");
-  output.trace =
-      o.flag("trace", false,
-             "Whether to write trace.json, which says when each action of the last epoch ran, for "
-             "chrome://tracing or Perfetto.");
-  output.tensorboard =
-      o.flag("tensorboard", false,
-             "Whether to write the curves to an event file while the run goes on: `tensorboard "
-             "--logdir DIR` shows those of all runs below DIR.");
+  output.trace = o.flag("trace", false,
+                        "Whether to write trace.json, which says when each action of the last "
+                        "epoch ran, for chrome://tracing or Perfetto.");
+  output.tensorboard = o.flag("tensorboard", false,
+                              "Whether to write the curves to an event file while the run goes on: "
+                              "`tensorboard --logdir DIR` shows those of all runs below DIR.");
   o.finish();
   return output;
 }
 
 std::vector<std::string> read_metrics(Options& root) {
-  const Value given = root.any(
-      "metrics", Value::sequence(),
-      "Metrics, which become columns of epochs.csv besides test_accuracy and those that the data "
-      "set adds itself: a list of names that `pipewright list metrics` prints, such as [top5]. "
-      "Of the losses mse and l1 it is mae, without being asked for.");
+  const Value given =
+      root.any("metrics", Value::sequence(),
+               "Metrics, which become columns of epochs.csv besides test_accuracy and those that "
+               "the data set adds itself: a list of names that `pipewright list metrics` prints, "
+               "such as [top5]. Of the losses mse and l1 it is mae, without being asked for.");
   std::vector<std::string> names;
   if (!given.is(Value::Kind::Sequence))
     root.problem("metrics", concat("is ", given.shown(), "; expected a list such as [top5]"));

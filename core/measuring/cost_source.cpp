@@ -20,10 +20,9 @@ namespace {
 Profile read_timed_profile(const std::filesystem::path& file) {
   Profile profile = load_profile(file);
   if (profile.timed) return profile;
-  throw experiment_error(
-      file,
-      "this profile was counted on the device meta and has no times; `pipewright profile FILE "
-      "--device cpu` or cuda measures them");
+  throw experiment_error(file,
+                         "this profile was counted on the device meta and has no times; "
+                         "`pipewright profile FILE --device cpu` or cuda measures them");
 }
 
 /// The factor that turns a profile's times into those of the hardware: "at speed 2".
@@ -124,12 +123,11 @@ Roofline CostSource::roofline(const Experiment& experiment, const Hardware& hard
                        "' is not known; expected a description that says devices.teraflops and "
                        "devices.memory_gb_per_s"));
   if (!hardware.rates.known())
-    throw Error(
-        ErrorKind::Experiment,
-        concat("what the stages cost is not known: `pipewright profile ", files_.experiment,
-               "` measures it and writes profile.yaml, which --profile-file profile.yaml "
-               "then takes; or write --costs, or give --hardware that says devices.teraflops and "
-               "devices.memory_gb_per_s"));
+    throw Error(ErrorKind::Experiment,
+                concat("what the stages cost is not known: `pipewright profile ", files_.experiment,
+                       "` measures it and writes profile.yaml, which --profile-file profile.yaml "
+                       "then takes; or write --costs, or give --hardware that says "
+                       "devices.teraflops and devices.memory_gb_per_s"));
   check_format(experiment, hardware);
   return {hardware.rates, experiment.train.precision.name, weight_moves(experiment)};
 }
@@ -187,8 +185,8 @@ SourcedCosts CostSource::of_profile(const Experiment& experiment, const Hardware
   AuxiliaryHeads heads = counted_heads(experiment);
   if (!take_times(heads, profile, weight_moves(experiment)))
     from +=
-        "; auxiliary heads take no time, for it has none: `pipewright profile` measures them "
-        "with a scheme that has them";
+        "; auxiliary heads take no time, for it has none: `pipewright profile` measures them with "
+        "a scheme that has them";
   SourcedCosts costs{.stages = stage_costs(profile, layout.balance, heads),
                      .from = from,
                      .layout = std::move(layout)};

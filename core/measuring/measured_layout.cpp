@@ -195,8 +195,7 @@ std::string memory_format_remark(const Experiment& e) {
   const bool wanted = e.resolved.find_path(kFormat)->text == memory_format_name(true);
   if (!wanted || *e.layout.channels_last) return {};
   return concat(kFormat,
-                " is channels_last, which changes nothing, because the model has no "
-                "convolutions");
+                " is channels_last, which changes nothing, because the model has no convolutions");
 }
 
 }  // namespace pipewright

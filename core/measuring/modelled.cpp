@@ -108,11 +108,10 @@ std::vector<double> samples_of_epochs(const RunRecord& run) {
 
 std::set<std::string> add_modelled(std::vector<RunRecord>& runs, const Hardware& hardware) {
   if (!hardware.rates.known())
-    throw Error(
-        ErrorKind::Experiment,
-        concat("the hardware '", hardware.name,
-               "' does not say devices.teraflops and devices.memory_gb_per_s, from which times "
-               "are modelled"));
+    throw Error(ErrorKind::Experiment,
+                concat("the hardware '", hardware.name,
+                       "' does not say devices.teraflops and devices.memory_gb_per_s, from which "
+                       "times are modelled"));
   Modeller modeller(hardware);
   double first = 0;
   std::set<std::string> origins;

@@ -117,11 +117,10 @@ void measure_all(Profile& profile, const Experiment& e, const ProfileSettings& s
   const double scatter = pool_equal_layers(profile, times);
   if (scatter > kMuch && settings.tell)
     settings.tell(
-        concat("the measured times scatter: the middle half of the repetitions of a layer "
-               "spans ",
+        concat("the measured times scatter: the middle half of the repetitions of a layer spans ",
                std::lround(100 * scatter),
-               " % of their median, so that a cut by them is uncertain; measure again "
-               "where nothing else runs"));
+               " % of their median, so that a cut by them is uncertain; measure again where "
+               "nothing else runs"));
 }
 
 /// Removes options that change no cost.

@@ -23,15 +23,16 @@ class CrossEntropy final : public Loss {
             "label_smoothing", 0,
             "Label smoothing: the weight ε of the uniform distribution in the target.", kFraction)),
         sums_tokens_(
-            options.choice("tokens", {"mean", "sum"}, "mean",
-                           "Loss of a sample with several targets: their mean, or their sum, as "
-                           "in GNMT.") == "sum"),
+            options.choice(
+                "tokens", {"mean", "sum"}, "mean",
+                "Loss of a sample with several targets: their mean, or their sum, as in GNMT.") ==
+            "sum"),
         over_targets_(
-            options.choice("average", {"samples", "tokens"}, "samples",
-                           "What the loss of a mini-batch is a mean over: its samples, whatever "
-                           "number of targets each has, or all targets that are not left out "
-                           "(-100), as in PyTorch and Hugging Face; e^loss is then the "
-                           "perplexity.") == "tokens") {
+            options.choice(
+                "average", {"samples", "tokens"}, "samples",
+                "What the loss of a mini-batch is a mean over: its samples, whatever number of "
+                "targets each has, or all targets that are not left out (-100), as in PyTorch and "
+                "Hugging Face; e^loss is then the perplexity.") == "tokens") {
     if (over_targets_ && sums_tokens_)
       options.problem("average",
                       "is tokens, which needs tokens: mean; the sum has no mean over them");
@@ -43,9 +44,7 @@ class CrossEntropy final : public Loss {
           ErrorKind::Experiment,
           concat("the loss cross_entropy needs a score for each class, but an output of the model "
                  "has the shape ",
-                 sample_shape_text(output),
-                 "; for maps set loss: {name: "
-                 "binary_cross_entropy}"));
+                 sample_shape_text(output), "; for maps set loss: {name: binary_cross_entropy}"));
     if (target.dim() == 1 && !over_targets_)
       return at::cross_entropy_loss(output, target, {}, at::Reduction::Mean, kNoTarget,
                                     label_smoothing_);
@@ -114,11 +113,10 @@ class OutputLoss final : public Loss {
 
   at::Tensor operator()(const at::Tensor& output, const at::Tensor&) const override {
     if (output.dim() != 2 || output.size(1) != 1)
-      throw Error(
-          ErrorKind::Experiment,
-          concat("the loss output needs one number for a sample, its loss, but an output of "
-                 "the model has the shape ",
-                 sample_shape_text(output), "; set loss: {name: cross_entropy}"));
+      throw Error(ErrorKind::Experiment,
+                  concat("the loss output needs one number for a sample, its loss, but an output "
+                         "of the model has the shape ",
+                         sample_shape_text(output), "; set loss: {name: cross_entropy}"));
     return output.mean();
   }
   bool fits(Task task) const override { return task == Task::Minimize; }

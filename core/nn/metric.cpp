@@ -117,10 +117,9 @@ class MeanAbsolute final : public Metric {
   double value(std::span<const double> sums) const override { return share(sums); }
 };
 
-PIPEWRIGHT_METRIC(
-    accuracy, Accuracy,
-    "Fraction of targets whose output is the largest; with one logit for each, whose logit has "
-    "the right sign.")
+PIPEWRIGHT_METRIC(accuracy, Accuracy,
+                  "Fraction of targets whose output is the largest; with one logit for each, whose "
+                  "logit has the right sign.")
 PIPEWRIGHT_METRIC(top5, Top5, "Fraction of targets whose output is among the five largest.")
 PIPEWRIGHT_METRIC(matthews, Matthews,
                   "Matthews correlation coefficient of two classes, or of labels, from -1 to 1.")

@@ -23,10 +23,9 @@ class Sgd final : public MomentumByDelay<Sgd> {
             options.number("dampening", 0,
                            "Dampening τ: the gradient enters the momentum with the factor 1 − τ.")),
         decay_(options, 0, "Weight decay λ, an L2 penalty added to the gradient."),
-        nesterov_(
-            options.flag("nesterov", false,
-                         "Whether the momentum is Nesterov's. Weights are predicted along the "
-                         "momentum buffer v, not along Nesterov's step g + μv.")) {
+        nesterov_(options.flag("nesterov", false,
+                               "Whether the momentum is Nesterov's. Weights are predicted along "
+                               "the momentum buffer v, not along Nesterov's step g + μv.")) {
     read_by_delay(options, "momentum", momentum_);
     if (nesterov_ && (momentum_ <= 0 || dampening_ != 0))
       options.problem("nesterov", "is true, which needs a momentum above 0 and dampening: 0");

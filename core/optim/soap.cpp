@@ -31,20 +31,19 @@ class Soap final : public MomentumByDelay<Soap> {
         betas_(read_betas(options, {0.95, 0.95},
                           "Decay factors of the running means of the gradient and of its square, "
                           "in the eigenbasis.")),
-        shampoo_beta_(options.number("shampoo_beta", -1,
-                                     "Decay factor of Shampoo's matrices; -1 = the second of "
-                                     "betas.",
-                                     {-1, 0.9999999})),
+        shampoo_beta_(options.number(
+            "shampoo_beta", -1, "Decay factor of Shampoo's matrices; -1 = the second of betas.",
+            {-1, 0.9999999})),
         eps_(options.number("eps", 1e-8, "Number ε that is added to the denominator.",
                             kNotNegative)),
         decay_(options, 0.01,
                "Decoupled weight decay λ: weights shrink by the factor 1 − lr·λ after a step."),
         every_(options.integer("precondition_frequency", 10,
                                "Steps from one renewal of the eigenbasis to the next.", {1, 1e9})),
-        longest_(options.integer("max_precond_dim", 10000,
-                                 "Longest side of a matrix that gets an eigenbasis; a longer one "
-                                 "is left as it is.",
-                                 {0, 1e9})) {
+        longest_(options.integer(
+            "max_precond_dim", 10000,
+            "Longest side of a matrix that gets an eigenbasis; a longer one is left as it is.",
+            {0, 1e9})) {
     read_by_delay(options, "the first of betas", betas_[0]);
     if (shampoo_beta_ < 0 && shampoo_beta_ != -1)
       options.problem("shampoo_beta",

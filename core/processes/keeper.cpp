@@ -162,14 +162,13 @@ void Keeper::look_for_deaths() {
 void Keeper::look_for_standstill() {
   if (still() < patience_.standstill || !peers_.others_stand_still()) return;
   const std::chrono::duration<double> seconds = patience_.standstill;
-  peers_.fail(
-      Error(ErrorKind::Worker,
-            concat("deadlock: every worker waits for a message of another, and none has moved for ",
-                   seconds.count(),
-                   " s (pipeline.timeout); raise it if a message may take longer, else an "
-                   "action waits for one that comes later: see the order that `pipewright "
-                   "schedule` draws"),
-            peers_.where()));
+  peers_.fail(Error(
+      ErrorKind::Worker,
+      concat("deadlock: every worker waits for a message of another, and none has moved for ",
+             seconds.count(),
+             " s (pipeline.timeout); raise it if a message may take longer, else an action waits "
+             "for one that comes later: see the order that `pipewright schedule` draws"),
+      peers_.where()));
 }
 
 void Keeper::look_at_devices() {

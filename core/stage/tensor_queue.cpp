@@ -100,8 +100,7 @@ void TensorQueue::restore_item(std::size_t item, const at::Tensor& places,
     const auto place = static_cast<std::size_t>(numbers[i]);
     if (place >= lists_.size() || !lists_[place])
       throw Error(ErrorKind::Data, concat("tensor '", kind_, ".places/", name, "' has ", numbers[i],
-                                          "; expected the number of "
-                                          "a place with a list"));
+                                          "; expected the number of a place with a list"));
     (*lists_[place])[item] =
         tensors[static_cast<std::int64_t>(i)].to(options_, /*non_blocking=*/false, /*copy=*/true);
   }

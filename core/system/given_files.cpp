@@ -119,10 +119,9 @@ void refuse_given_file(const std::filesystem::path& file) {
     throw experiment_error(
         file, "is a file that this command reads, so it is not replaced; give another name");
   if (number && is_below(file, files.folders))
-    throw experiment_error(
-        file,
-        "is in a folder that the experiment names, as that of its data, so it is not "
-        "replaced; give another name");
+    throw experiment_error(file,
+                           "is in a folder that the experiment names, as that of its data, so it "
+                           "is not replaced; give another name");
 }
 
 }  // namespace pipewright

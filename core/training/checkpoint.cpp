@@ -63,11 +63,10 @@ void check_same_past(const Plan& plan, const CheckpointManifest& manifest) {
     if (was == would_be) continue;
     const std::string at = e.lr_schedule.per_step() ? plan.drains.position_text(step + 1)
                                                     : concat("epoch ", step / per_epoch + 1);
-    throw experiment_error(e.where(option), change,
-                           ": this is another training from the beginning, because the learning "
-                           "rate at ",
-                           at, " was ", was, " and would be ", would_be,
-                           "; give another --out, or --overwrite to begin anew");
+    throw experiment_error(
+        e.where(option), change,
+        ": this is another training from the beginning, because the learning rate at ", at, " was ",
+        was, " and would be ", would_be, "; give another --out, or --overwrite to begin anew");
   }
 }
 

@@ -131,10 +131,9 @@ Value value_of(const CheckpointManifest& manifest) {
 void refuse_a_link(const fs::path& checkpoints) {
   std::error_code ignored;
   if (fs::is_symlink(fs::symlink_status(checkpoints, ignored)))
-    throw data_error(
-        checkpoints,
-        "is a symbolic link; checkpoints are kept in a folder of the run's own: remove the "
-        "link, or give --out a path behind it");
+    throw data_error(checkpoints,
+                     "is a symbolic link; checkpoints are kept in a folder of the run's own: "
+                     "remove the link, or give --out a path behind it");
 }
 
 /// Reads one manifest file. Throws Error{Data}.

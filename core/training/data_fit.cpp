@@ -78,8 +78,7 @@ void check_inputs(const Experiment& e, const Dataset& dataset) {
   if (dataset.input_names() == wanted) return;
   throw experiment_error(
       e.where("dataset"), "the model takes the inputs '", join(wanted, "', '"),
-      "', this data set gives one input; expected dataset: {name: tensors} with a "
-      "tensor for each");
+      "', this data set gives one input; expected dataset: {name: tensors} with a tensor for each");
 }
 
 void check_loss(const Experiment& e, const Dataset& dataset) {
@@ -88,21 +87,18 @@ void check_loss(const Experiment& e, const Dataset& dataset) {
       (!e.loss->fits(task) || (task == Task::Classify && dataset.classes() > 2)))
     throw experiment_error(
         e.where("loss"),
-        "the loss binary_cross_entropy compares with labels of 0 and 1, this data "
-        "set has ",
+        "the loss binary_cross_entropy compares with labels of 0 and 1, this data set has ",
         counted(dataset.classes(), "class"), "; expected loss: {name: cross_entropy}");
   if (e.loss->fits(task)) return;
   if (e.loss->fits(Task::Regress))
-    throw experiment_error(
-        e.where("loss"),
-        "the losses mse and l1 compare with real-valued targets, those of this data set "
-        "are classes; expected loss: {name: cross_entropy}");
+    throw experiment_error(e.where("loss"),
+                           "the losses mse and l1 compare with real-valued targets, those of this "
+                           "data set are classes; expected loss: {name: cross_entropy}");
   throw experiment_error(
-      e.where("loss"),
-      task == Task::Minimize
-          ? "the model's output is the loss itself; expected loss: {name: output}"
-          : "the loss output is for models whose output is the loss itself, such as "
-            "quadratic; expected loss: {name: cross_entropy}");
+      e.where("loss"), task == Task::Minimize
+                           ? "the model's output is the loss itself; expected loss: {name: output}"
+                           : "the loss output is for models whose output is the loss itself, such "
+                             "as quadratic; expected loss: {name: cross_entropy}");
 }
 
 /// Checks that the model has an output for each target that is a real number.
@@ -161,18 +157,16 @@ void check_metrics_of_task(const Experiment& e, const Dataset& dataset) {
         real ? "classes, the targets of this data set are real numbers; expected mae"
         : labels && e.metrics[i]->fits(Task::Classify)
             ? "classes, the loss is one of labels; expected accuracy or matthews"
-            : "real numbers, the targets of this data set are classes; expected "
-              "another metric");
+            : "real numbers, the targets of this data set are classes; expected another metric");
   }
 }
 
 void check_metrics(const Experiment& e, const Dataset& dataset) {
   check_metrics_of_task(e, dataset);
   if (e.model->encoder_layers() == 0 && std::ranges::count(e.metric_names, kBleu) > 0)
-    throw experiment_error(
-        e.where("metrics"),
-        "the metric bleu rates translations, which this model does not make; choose "
-        "another metric or model (pipewright list models)");
+    throw experiment_error(e.where("metrics"),
+                           "the metric bleu rates translations, which this model does not make; "
+                           "choose another metric or model (pipewright list models)");
 }
 
 /// Checks that the model's output has the shape that the loss needs, without memory.

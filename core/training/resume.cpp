@@ -68,10 +68,9 @@ ResumptionChoice choice_of_finished(const RunFolder& folder, const Value& before
   const Value& now = experiment.resolved;
   const Value* const epochs = before.find_path("train.epochs");
   if (epochs == nullptr)
-    throw experiment_error(
-        folder.path(),
-        "the run is done, but its experiment is unknown, because its experiment.yaml cannot be "
-        "read; give --overwrite or another --out");
+    throw experiment_error(folder.path(),
+                           "the run is done, but its experiment is unknown, because its "
+                           "experiment.yaml cannot be read; give --overwrite or another --out");
   const Value* const steps = before.find_path("train.steps");
   const TrainOptions& train = experiment.train;
   const TrainOptions was{.epochs = static_cast<int>(epochs->integer),
@@ -80,8 +79,8 @@ ResumptionChoice choice_of_finished(const RunFolder& folder, const Value& before
   if (in_steps != (was.steps > 0))
     throw experiment_error(folder.path(), "the run is done after ", was.length_text(), ", and ",
                            train.length_text(),
-                           " are asked for, of which nothing says whether they "
-                           "are more; its results stay as they are");
+                           " are asked for, of which nothing says whether they are more; its "
+                           "results stay as they are");
   if (was.epochs < train.epochs || was.steps < train.steps) return {Resumption::Prolong, {}};
   if (was.epochs > train.epochs || was.steps > train.steps)
     throw experiment_error(folder.path(), "the run is done after ", was.length_text(), ", train.",
@@ -136,10 +135,10 @@ void check_plugins(const RunFolder& folder) {
       return each.path == path || each.sha256 == sha256;
     });
     if (!loaded)
-      throw experiment_error(folder.path(),
-                             "the run uses a plugin, and a folder loads no code by itself; add "
-                             "--plugin ",
-                             shell_quoted(path));
+      throw experiment_error(
+          folder.path(),
+          "the run uses a plugin, and a folder loads no code by itself; add --plugin ",
+          shell_quoted(path));
   }
 }
 

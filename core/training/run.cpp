@@ -132,11 +132,10 @@ Value all_remarks(const Value& earlier, const std::vector<std::string>& now) {
 void check_prolonged(const Trainer& trainer, const Plan& plan) {
   const Experiment& e = *plan.experiment;
   if (trainer.done() > 0) return;
-  throw experiment_error(
-      e.where("train.epochs"),
-      "the run is done and has kept no checkpoint to go on from (train.checkpoint); "
-      "give --overwrite to train ",
-      e.train.length_text(), " from the beginning, or another --out");
+  throw experiment_error(e.where("train.epochs"),
+                         "the run is done and has kept no checkpoint to go on from "
+                         "(train.checkpoint); give --overwrite to train ",
+                         e.train.length_text(), " from the beginning, or another --out");
 }
 
 /// Loads the folder's checkpoint, if there is one, without changing the folder. Returns remarks for

@@ -87,10 +87,9 @@ std::vector<std::string> names_in(const CsvReader& lines, const CsvForm& form) {
   const bool all = numbers.size() == names.size();
   if (form.header == CsvHeader::Names || numbers.empty() || (!all && counts(names))) return names;
   if (all && counts(names))
-    lines.fail(
-        1,
-        "the first line counts 0, 1, 2, …, as pandas names columns; expected dataset.header: "
-        "names, or none if it is a sample");
+    lines.fail(1,
+               "the first line counts 0, 1, 2, …, as pandas names columns; expected "
+               "dataset.header: names, or none if it is a sample");
   if (all) return {};
   lines.fail(numbers.front()->column,
              concat("'", printable(numbers.front()->text, kShownOfField),
@@ -132,8 +131,7 @@ class ColumnChoice {
       throw experiment_error(
           column.where, column.option, " names the column '", column.name, "', but ",
           names_.empty() ? concat("the first line of ", file_,
-                                  " names no columns; "
-                                  "expected the column's number, from 1")
+                                  " names no columns; expected the column's number, from 1")
                          : concat(file_, " has no such column", suggestion(column.name, names_)));
     if (std::ranges::count(names_, column.name) > 1)
       throw experiment_error(column.where, column.option, " names the column '", column.name,

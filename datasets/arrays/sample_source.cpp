@@ -44,9 +44,9 @@ NamedArrays read_arrays(const std::filesystem::path& path, SampleDetail detail) 
   } catch (const Error& error) {
     std::error_code ignored;
     if (ending(path) == ".safetensors" || !std::filesystem::exists(path, ignored)) throw;
-    throw data_error(path, "its name ends in '", path.extension().string(),
-                     "', and it is no safetensors file; expected .safetensors, .npz, .npy, .csv "
-                     "or .tsv");
+    throw data_error(
+        path, "its name ends in '", path.extension().string(),
+        "', and it is no safetensors file; expected .safetensors, .npz, .npy, .csv or .tsv");
   }
 }
 
@@ -156,10 +156,9 @@ CsvForm read_form(Options& options, const std::filesystem::path& file) {
   const std::string decimal =
       options.choice("decimal", {"point", "comma"}, "point",
                      "Of .csv files: what stands before the decimals of a number.");
-  const std::string header = options.choice(
-      "header", {"auto", "names", "none"}, "auto",
-      "Of .csv files: whether the first line has names of columns; auto: where no field of it is a "
-      "number.");
+  const std::string header = options.choice("header", {"auto", "names", "none"}, "auto",
+                                            "Of .csv files: whether the first line has names of "
+                                            "columns; auto: where no field of it is a number.");
   return {.separator = tab                        ? '\t'
                        : separator == "semicolon" ? ';'
                                                   : ',',
@@ -177,12 +176,11 @@ SampleSource::SampleSource(Options& options)
           "A file of samples. .safetensors and .npz have train.x, train.y, test.x and test.y "
           "(x_train and so on in .npz), or x and y, to be split; .npy has x; .csv and .tsv have a "
           "row for each sample. x: [samples, ...] floating or small integers, or [samples, tokens] "
-          "int64; "
-          "y: [samples] integers from 0, or one for each token, -100 for none; real numbers "
+          "int64; y: [samples] integers from 0, or one for each token, -100 for none; real numbers "
           "[samples] or [samples, targets] with the losses mse and l1; 0 or 1 for each label, "
           "[samples], [samples, labels] or as the model's output, with binary_cross_entropy. A "
-          "model of several inputs "
-          "takes them by its own names in place of x, from .safetensors or .npz.")),
+          "model of several inputs takes them by its own names in place of x, from .safetensors or "
+          ".npz.")),
       targets_(options.path("target_file", "", "Where file is a .npy file: that of y.")),
       test_file_(options.path(
           "test_file", "",
@@ -191,9 +189,9 @@ SampleSource::SampleSource(Options& options)
           options.path("test_target_file", "", "Where test_file is a .npy file: that of its y.")),
       split_(options, /*fallback=*/0),
       columns_{read_columns(options, "columns",
-                            "Of .csv files: the columns of x, a list of names in the first line "
-                            "or of numbers from 1; []: all but the target and, where the first "
-                            "line has names, those without one, such as pandas' index."),
+                            "Of .csv files: the columns of x, a list of names in the first line or "
+                            "of numbers from 1; []: all but the target and, where the first line "
+                            "has names, those without one, such as pandas' index."),
                read_columns(options, "target",
                             "Of .csv files: the column of y, or a list of several for the losses "
                             "mse, l1 and binary_cross_entropy; []: the last one. Classes may be "
@@ -301,9 +299,9 @@ SamplePart SampleSource::read_whole(const std::filesystem::path& file,
 /// Splits a part; both halves keep the order of the file.
 std::array<SamplePart, 2> SampleSource::halves(SamplePart whole) const {
   if (!split_.wanted())
-    throw experiment_error(at_file_, file_.filename().string(),
-                           " has one part; expected dataset.split, as in split: 0.2, or "
-                           "dataset.test_file");
+    throw experiment_error(
+        at_file_, file_.filename().string(),
+        " has one part; expected dataset.split, as in split: 0.2, or dataset.test_file");
   if (!whole.texts.empty()) number_classes(whole, names_of_classes(whole));
   auto [train, test] =
       split_.draw(whole.x.dim() > 0 ? whole.x.size(0) : 1, file_.filename().string());

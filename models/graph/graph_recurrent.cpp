@@ -61,10 +61,9 @@ void check_recurrent(const GraphCall& call, const GraphFrame& frame) {
   const bool lstm = call.node->name == "aten::lstm";
   if (input.dim() != 3 || states.size() != (lstm ? 2U : 1U) || states[0].dim() != 3 ||
       states.back().dim() != 3)
-    fail(concat("has an input of ", input.dim(), " dimensions and ",
-                counted(states.size(), "state"),
-                "; expected three dimensions, and of each state, "
-                "of which an LSTM has two and others one"));
+    fail(concat(
+        "has an input of ", input.dim(), " dimensions and ", counted(states.size(), "state"),
+        "; expected three dimensions, and of each state, of which an LSTM has two and others one"));
   const bool biases = call.value("has_biases", frame, {}).toBool();
   const std::int64_t layers = call.value("num_layers", frame, {}).toInt();
   const std::int64_t directions = call.value("bidirectional", frame, {}).toBool() ? 2 : 1;

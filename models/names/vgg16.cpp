@@ -11,10 +11,9 @@ constexpr int kConvolutions[] = {2, 2, 3, 3, 3};  ///< number between pools
 
 ForeignNames vgg16(const Value& options) {
   if (options.find("head")->text != "classifier")
-    throw Error(
-        ErrorKind::Experiment,
-        "model.head is pool_linear; torchvision's vgg16 needs head: classifier, its original three "
-        "linear layers");
+    throw Error(ErrorKind::Experiment,
+                "model.head is pool_linear; torchvision's vgg16 needs head: classifier, its "
+                "original three linear layers");
   const bool batch_norm = options.find("batch_norm")->flag;
   ForeignNames rules{.names = {{"^fc1\\.", "classifier.0."},
                                {"^fc2\\.", "classifier.3."},

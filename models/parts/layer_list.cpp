@@ -142,8 +142,7 @@ Step read_causal_attention(Options& options, const SampleShape& before) {
   if (heads % key_heads != 0) return refused("wants kv_heads that divide the heads, ", heads);
   if (base > 0 && (base < 1 || head % 2 != 0))
     return refused(
-        "wants a rotary_base of 0 or at least 1, and heads of an even number of "
-        "numbers, not ",
+        "wants a rotary_base of 0 or at least 1, and heads of an even number of numbers, not ",
         head);
   AttentionOptions how{.causal = true, .key_heads = key_heads, .scale = scale};
   if (normed) how.norm_eps = 1e-5;
@@ -515,8 +514,7 @@ std::string layer_list_help() {
     text += concat(name, " (", registered.find(name)->summary, "), ");
   return text +
          "residual ([layers], added to their input; or {layers, shortcut, activation: relu}), and "
-         "repeat "
-         "({times, layers}).";
+         "repeat ({times, layers}).";
 }
 
 }  // namespace pipewright

@@ -12,8 +12,7 @@ namespace {
 constexpr const char* kSpectrumHelp =
     "Eigenvalues of H: a list of layers x width numbers, in the order of the layers; or {largest, "
     "smallest, seed} for random ones with uniform logarithms, of which the first is the largest "
-    "and "
-    "the last the smallest.";
+    "and the last the smallest.";
 
 struct RandomSpectrum {
   double largest = 1, smallest = 0.01;
@@ -78,9 +77,9 @@ std::vector<double> read_spectrum(Options& options, std::size_t size, bool hessi
   if (!options.given("spectrum")) return random.eigenvalues(size);
   if (given.is(Value::Kind::Mapping)) return read_random_spectrum(options).eigenvalues(size);
   if (list) return read_list(options, given, size);
-  options.problem("spectrum", concat("is ", given.shown(),
-                                     "; expected a list of numbers, or {largest: 1, smallest: "
-                                     "0.01, seed: 0}"));
+  options.problem("spectrum",
+                  concat("is ", given.shown(),
+                         "; expected a list of numbers, or {largest: 1, smallest: 0.01, seed: 0}"));
   return std::vector<double>(size, 1);
 }
 
@@ -149,10 +148,10 @@ std::optional<FormMatrix> form_of_given(Options& options, const Value& given, st
 }  // namespace
 
 FormMatrix read_quadratic_form(Options& options, std::size_t size) {
-  const Value given = options.any("hessian", Value::sequence(),
-                                  "H itself, instead of a spectrum: a symmetric, positive "
-                                  "semidefinite matrix of layers x width "
-                                  "rows: [[2, 1], [1, 2]]; [] = it has the spectrum.");
+  const Value given =
+      options.any("hessian", Value::sequence(),
+                  "H itself, instead of a spectrum: a symmetric, positive semidefinite matrix of "
+                  "layers x width rows: [[2, 1], [1, 2]]; [] = it has the spectrum.");
   const bool hessian_given = !given.is(Value::Kind::Sequence) || !given.items.empty();
   const std::vector<double> eigenvalues = read_spectrum(options, size, hessian_given);
   const bool coupled =

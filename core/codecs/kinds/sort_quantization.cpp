@@ -142,9 +142,8 @@ class SortQuantizationCodec final : public Codec {
         {1, kMostCodeBits}));
     const auto split = options.integer(
         "split", 2,
-        "Logarithm of the number of groups that values are divided into by rank: "
-        "2^split groups, so that a value takes bits + split bits. With split_means: "
-        "count it is the number itself.",
+        "Logarithm of the number of groups that values are divided into by rank: 2^split groups, "
+        "so that a value takes bits + split bits. With split_means: count it is the number itself.",
         {0, 1 << (kMostCodeBits - 1)});
     const bool count =
         options.choice("split_means", {"log2", "count"}, "log2",
@@ -152,20 +151,18 @@ class SortQuantizationCodec final : public Codec {
                        "gpipe_test's pipelines read its flag as log2, its simulator as count.") ==
         "count";
     settings_.container =
-        options.choice(
-            "wire", {"packed", "container"}, "packed",
-            "Layout of a message. packed: a value takes just its bits; container: 8 or 16 "
-            "bits, as gpipe_test sends it.") == "container";
+        options.choice("wire", {"packed", "container"}, "packed",
+                       "Layout of a message. packed: a value takes just its bits; container: 8 or "
+                       "16 bits, as gpipe_test sends it.") == "container";
     settings_.sampled =
         options.choice(
             "thresholds", {"exact", "sampled"}, "exact",
-            "Boundaries of the groups. exact: all groups have equal size; sampled: faster, "
-            "from 65,536 of the values, so that sizes differ by a few percent.") == "sampled";
+            "Boundaries of the groups. exact: all groups have equal size; sampled: faster, from "
+            "65,536 of the values, so that sizes differ by a few percent.") == "sampled";
     skip_zeros_ =
         options.flag("skip_zeros", false,
-                     "Whether zeros are sent as one bit each, so that they stay exact, and "
-                     "groups made of the other values. On a GPU the host waits for their "
-                     "number.");
+                     "Whether zeros are sent as one bit each, so that they stay exact, and groups "
+                     "made of the other values. On a GPU the host waits for their number.");
     settings_.split = logarithm(options, split, count);
     if (settings_.code_bits() > kMostCodeBits) {
       options.problem("bits",

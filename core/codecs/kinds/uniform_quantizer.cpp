@@ -63,11 +63,10 @@ class Noise {
 UniformQuantizer::UniformQuantizer(Options& options, const UniformDefaults& defaults)
     : bits_(static_cast<int>(options.integer("bits", defaults.bits, "Bits per value.",
                                              {1, static_cast<double>(kMostBits)}))),
-      per_(per_of(
-          options.choice("per", {"tensor", "channel", "token", "group"}, defaults.per,
-                         "Values that share a range. tensor: all; channel: those of one index "
-                         "of dimension 1; token: a row of the last dimension; group: `group` "
-                         "consecutive values."))),
+      per_(per_of(options.choice(
+          "per", {"tensor", "channel", "token", "group"}, defaults.per,
+          "Values that share a range. tensor: all; channel: those of one index of dimension 1; "
+          "token: a row of the last dimension; group: `group` consecutive values."))),
       group_(
           options.integer("group", 64, "per: group: number of values in a group.", {1, 1 << 30})),
       symmetric_(options.flag("symmetric", defaults.symmetric,
@@ -75,8 +74,8 @@ UniformQuantizer::UniformQuantizer(Options& options, const UniformDefaults& defa
                               "absolute value; false: from the least value to the largest.")),
       stochastic_(
           options.choice("rounding", {"nearest", "stochastic"}, "nearest",
-                         "Rounding. nearest: to the nearest level, ties to even; stochastic: "
-                         "at random to one of the two levels around the value, unbiased.") ==
+                         "Rounding. nearest: to the nearest level, ties to even; stochastic: at "
+                         "random to one of the two levels around the value, unbiased.") ==
           "stochastic") {
   if (symmetric_ && bits_ == 1) {
     options.problem(

@@ -34,12 +34,11 @@ class BatchNorm final : public Layer {
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
                      std::span<at::Tensor> buffers, const Pass& pass) const override {
     if (pass.training && input.numel() <= channels_)
-      throw Error(
-          ErrorKind::Experiment,
-          concat("batch-norm of layer '", name(),
-                 "' has one value per channel to normalise; it needs two or more samples per "
-                 "micro-batch (loader.batch_size, pipeline.microbatches, pipeline.replicas), or "
-                 "larger images"));
+      throw Error(ErrorKind::Experiment,
+                  concat("batch-norm of layer '", name(),
+                         "' has one value per channel to normalise; it needs two or more samples "
+                         "per micro-batch (loader.batch_size, pipeline.microbatches, "
+                         "pipeline.replicas), or larger images"));
     if (input.is_meta())
       return made_on_meta({input, parameters[0], parameters[1]}, at::empty_like(input),
                           {input, at::empty({2, channels_}, parameters[0].options())});

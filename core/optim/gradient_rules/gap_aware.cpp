@@ -15,11 +15,10 @@ namespace {
 class GapAware final : public GradientRule {
  public:
   explicit GapAware(Options& options)
-      : decay_(options.number(
-            "decay", 0.999,
-            "Decay factor β of the running mean s of squared steps per rate: after t "
-            "updates C = lr_max (√(s / (1 - βᵗ)) + ε).",
-            {0, 0.9999999})),
+      : decay_(options.number("decay", 0.999,
+                              "Decay factor β of the running mean s of squared steps per rate: "
+                              "after t updates C = lr_max (√(s / (1 - βᵗ)) + ε).",
+                              {0, 0.9999999})),
         eps_(options.number("eps", 1e-8, "Number ε that is added to the length of a step.",
                             {1e-38, 1})) {}
 

@@ -45,13 +45,12 @@ class DelayAlignment final : public Probe {
  public:
   explicit DelayAlignment(Options& options)
       : Probe(options),
-        delay_(static_cast<int>(
-            options.integer("delay", 0,
-                            "Updates between the two gradients; 0 = the stage's forward delay as "
-                            "`pipewright stability` prints it, at least 1: updates between the "
-                            "version that its forwards read, predicted steps not counted, and the "
-                            "one that their gradient is applied to.",
-                            {0, 1e6}))) {}
+        delay_(static_cast<int>(options.integer(
+            "delay", 0,
+            "Updates between the two gradients; 0 = the stage's forward delay as `pipewright "
+            "stability` prints it, at least 1: updates between the version that its forwards read, "
+            "predicted steps not counted, and the one that their gradient is applied to.",
+            {0, 1e6}))) {}
   std::vector<Quantity> quantities() const override {
     return {{"cosine",
              "of the angle between the gradient of an update and that of `delay` updates before"}};

@@ -24,10 +24,9 @@ class Sharpness final : public Probe {
         samples_(options.integer("samples", 128,
                                  "Training samples whose mean loss is measured, the first ones.",
                                  {1, 1e6})),
-        limits_{.tolerance = options.number("tolerance", 1e-3,
-                                            "Relative error of an eigenvalue at which its search "
-                                            "ends.",
-                                            {1e-12, 0.5}),
+        limits_{.tolerance = options.number(
+                    "tolerance", 1e-3, "Relative error of an eigenvalue at which its search ends.",
+                    {1e-12, 0.5}),
                 .products = static_cast<int>(options.integer(
                     "products", 100,
                     "Most products of the Hessian with a vector for one eigenvalue.", {1, 1e5}))} {}
@@ -86,9 +85,8 @@ class Sharpness final : public Probe {
 
 }  // namespace
 
-PIPEWRIGHT_PROBE(
-    sharpness, Sharpness,
-    "Largest eigenvalue of the Hessian, per stage and whole, with the weights that the "
-    "mini-batch's updates have made.")
+PIPEWRIGHT_PROBE(sharpness, Sharpness,
+                 "Largest eigenvalue of the Hessian, per stage and whole, with the weights that "
+                 "the mini-batch's updates have made.")
 
 }  // namespace pipewright

@@ -198,6 +198,18 @@ bool is_run_folder(const fs::directory_entry& entry) {
          (is_there(entry.path() / kRunFile) || is_there(entry.path() / kPointFile));
 }
 
+std::vector<fs::path> run_folders_of(const fs::path& folder, std::error_code& fault) {
+  std::vector<fs::path> inner, of_sweep;
+  for (fs::directory_iterator at(folder, fault), end; !fault && at != end; at.increment(fault)) {
+    if (!is_run_folder(*at)) continue;
+    inner.push_back(at->path());
+    if (is_there(at->path() / kPointFile)) of_sweep.push_back(at->path());
+  }
+  if (!of_sweep.empty()) return of_sweep;
+  if (is_run_folder(fs::directory_entry(folder))) return {folder};
+  return inner;
+}
+
 void sort_as_in_file(std::vector<RunRecord>& runs) {
   std::ranges::sort(runs, {}, [](const RunRecord& run) {
     return std::pair(run.point > 0 ? run.point : std::numeric_limits<int>::max(), run.folder);

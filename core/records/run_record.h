@@ -116,6 +116,12 @@ RunRecord read_run(const std::filesystem::path& folder);
 /// not one.
 bool is_run_folder(const std::filesystem::directory_entry& entry);
 
+/// The folders of the runs that a folder stands for: those of a sweep that lie in it, also where it
+/// has a run of its own beside them, as after `run` and `sweep` of one file; else its own run; else
+/// the run folders in it. `fault` is set where it cannot be read.
+std::vector<std::filesystem::path> run_folders_of(const std::filesystem::path& folder,
+                                                  std::error_code& fault);
+
 /// Orders the runs of a folder as the sweep's file has them, and those without a number behind, by
 /// the names of their folders.
 void sort_as_in_file(std::vector<RunRecord>& runs);

@@ -66,11 +66,8 @@ WatchedSweep look_at(const fs::path& folder) {
     throw Error(ErrorKind::Experiment, "is no folder; expected that of a sweep or a run",
                 folder.string());
   WatchedSweep sweep{.at_work = is_held(folder)};
-  if (is_run_folder(fs::directory_entry(folder)))
-    sweep.runs.push_back(watched(folder, sweep.at_work));
-  else
-    for (const auto& entry : fs::directory_iterator(folder, none))
-      if (is_run_folder(entry)) sweep.runs.push_back(watched(entry.path(), sweep.at_work));
+  for (const fs::path& run : run_folders_of(folder, none))
+    sweep.runs.push_back(watched(run, sweep.at_work));
   std::ranges::sort(sweep.runs, {},
                     [](const WatchedRun& run) { return std::pair(run.name, run.folder); });
   tell_apart(sweep.runs);

@@ -114,11 +114,19 @@ def experiment_file(experiment: Experiment) -> Iterator[str]:
         os.unlink(file.name)
 
 
+def _json_text(key: str, value: Any) -> str:
+    """A value as the program reads it; NumPy's numbers are numbers."""
+    try:
+        return json.dumps(value, default=lambda other: other.item())
+    except (AttributeError, TypeError, ValueError) as error:
+        raise TypeError(f"{key} is {value!r}; expected a number, a text, true or false, or a list or mapping of these") from error
+
+
 def options(settings: Settings | None, profile: str | None, plugins: Sequence[str]) -> list[str]:
     """Settings, profile and plugins as arguments of the program."""
     arguments = []
     for key, value in (settings or {}).items():
-        arguments += ["--set", f"{key}={json.dumps(value)}"]
+        arguments += ["--set", f"{key}={_json_text(key, value)}"]
     if profile is not None:
         arguments += ["--profile", profile]
     for plugin in plugins:

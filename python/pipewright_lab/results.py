@@ -219,7 +219,7 @@ class Results:
         load_weights(module, _imported_model(folder), folder / "final.safetensors", untied)
 
     def _is_run(self) -> bool:
-        return (self.folder / "run.json").is_file()
+        return [run.folder for run in self.list] == [self.folder]
 
     def _ask(self, command: str, *arguments: str) -> str:
         if self.origin is None:
@@ -278,10 +278,10 @@ def load(
     """
     path = Path(folder)
     origin = None if experiment is None else Origin(experiment, settings, profile, plugins)
-    if (path / "run.json").is_file():
-        return Results(path, [Run.read(path)], origin)
-    if not (path / MARKER).is_file():
+    if not (path / "run.json").is_file() and not (path / MARKER).is_file():
         raise FileNotFoundError(f"{path} is no folder of a run or of a sweep")
     inner = sorted(each for each in path.iterdir() if (each / MARKER).is_file() and (each / "point.json").is_file())
+    if not inner and (path / "run.json").is_file():
+        return Results(path, [Run.read(path)], origin)
     runs = [Run.read(each) for each in inner]
     return Results(path, sorted(runs, key=lambda run: run.point or math.inf), origin)

@@ -65,6 +65,20 @@ def test_a_run_is_found_by_its_settings(swept):
         swept.where({"stages": 4})
 
 
+def test_a_sweeps_runs_are_loaded_beside_a_run_of_its_file(swept, tmp_path):
+    pw.run("asked.yaml", out=swept.folder)
+    assert len(pw.load(swept.folder).list) == 6
+    assert pw.load(swept.folder).report("page.html").is_file()
+
+
+def test_settings_may_be_numbers_of_numpy(experiment):
+    numpy = pytest.importorskip("numpy")
+    ran = pw.run(experiment, settings={"train.seed": numpy.int64(3), "optimizer.lr": numpy.float32(0.5)})
+    assert ran.list[0].record["seed"] == 3
+    with pytest.raises(TypeError, match="train.seed is .*; expected a number"):
+        pw.run(experiment, settings={"train.seed": object()})
+
+
 def test_reports_are_written(swept, tmp_path):
     assert swept.report() == swept.folder / "report.html"
     assert CLAIM["say"] in swept.report("page.html").read_text()

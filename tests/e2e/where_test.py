@@ -43,6 +43,16 @@ class Where(harness.EndToEnd):
             self.assertEqual("done", state)
             self.assertEqual(folder, self.folder_of(settings))
 
+    def test_runs_of_a_sweep_are_found_beside_a_run_of_its_file(self):
+        self.pipewright("run", "two.yaml", "--out", "x")
+        beside = self.pipewright("list", "x")
+        self.assertEqual(4, len(beside.out.splitlines()))
+        self.assertEqual("note: the run x itself is left out; it lies beside 4 runs of a sweep\n", beside.err)
+        self.assertEqual(("pipedream", 2), self.settings_in(self.folder_of(ONE)))
+        self.assertIn("4 runs: 4 done", self.said("watch", "x"))
+        self.pipewright("export", "x", "--output", "all.csv")
+        self.assertEqual(4, len({line.split(",")[0] for line in (self.folder / "all.csv").read_text().splitlines()[1:]}))
+
     def test_what_is_not_one_run_is_refused_in_one_line(self):
         for settings, why in (
             ("scheme=gpipe", "2 runs have scheme.name=gpipe; they differ in train.seed (1, 2)"),

@@ -14,6 +14,7 @@
 #include "core/experiment/reading.h"
 #include "core/records/result_rows.h"
 #include "core/system/file.h"
+#include "core/system/terminal.h"
 #include "tools/command.h"
 #include "tools/drawing_title.h"
 
@@ -85,16 +86,17 @@ void add_trace(ReportSchedule& schedule, const RunRecord& run) {
 
 std::vector<RunRecord> runs_of_folder(const fs::path& folder) {
   std::error_code fault;
-  if (fs::exists(folder / "run.json", fault)) return {read_run(folder)};
   std::vector<RunRecord> runs;
-  for (fs::directory_iterator at(folder, fault), end; !fault && at != end; at.increment(fault))
-    if (is_run_folder(*at)) runs.push_back(read_run(at->path()));
+  for (const fs::path& inner : run_folders_of(folder, fault)) runs.push_back(read_run(inner));
   if (fault)
     throw Error(ErrorKind::Data, concat("cannot be read: ", fault.message()), folder.string());
   if (runs.empty())
     throw Error(ErrorKind::Data,
                 "holds no runs; expected the folder of a run or of a sweep, such as runs/<name>",
                 folder.string());
+  if (runs.front().folder != folder && fs::exists(folder / "run.json", fault))
+    print_error("note: the run %s itself is left out; it lies beside %s of a sweep\n",
+                folder.c_str(), counted(runs.size(), "run").c_str());
   sort_as_in_file(runs);
   return runs;
 }

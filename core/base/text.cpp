@@ -199,4 +199,14 @@ std::string list_text(std::span<const int> numbers) {
   return list_text(std::vector<std::int64_t>(numbers.begin(), numbers.end()));
 }
 
+std::string short_key(std::string_view key) {
+  std::size_t at = key.rfind('.');
+  if (at == std::string_view::npos) return std::string(key);
+  const std::size_t before = key.rfind('.', at - 1);
+  if (before != std::string_view::npos && at > before + 1 &&
+      std::ranges::all_of(key.substr(before + 1, at - before - 1), is_digit))
+    at = key.rfind('.', before - 1);
+  return std::string(key.substr(at == std::string_view::npos ? 0 : at + 1));
+}
+
 }  // namespace pipewright

@@ -164,9 +164,17 @@ bool is_of_another_name(const Value& before, const Value& now) {
 void add_changes(const std::string& path, const Value* before, const Value* now,
                  std::vector<std::string>& changes) {
   if (before != nullptr && now != nullptr && *before == *now) return;
-  const bool inside = before != nullptr && now != nullptr && before->is(Value::Kind::Mapping) &&
-                      now->is(Value::Kind::Mapping);
-  if (!inside) {
+  const auto both = [&](Value::Kind kind) {
+    return before != nullptr && now != nullptr && before->is(kind) && now->is(kind);
+  };
+  const auto is_mapping = [](const Value& item) { return item.is(Value::Kind::Mapping); };
+  if (both(Value::Kind::Sequence) && before->items.size() == now->items.size() &&
+      std::ranges::all_of(now->items, is_mapping)) {
+    for (std::size_t i = 0; i < now->items.size(); ++i)
+      add_changes(concat(path, ".", i), &before->items[i], &now->items[i], changes);
+    return;
+  }
+  if (!both(Value::Kind::Mapping)) {
     changes.push_back(concat(path, " ", shown(before), " → ", shown(now)));
     return;
   }

@@ -99,10 +99,6 @@ void choose(const SimulatedSweep& sweep, const std::vector<std::string>& candida
   });
 }
 
-std::string last_of(const std::string& key) {
-  return key.substr(key.rfind('.') + 1);
-}
-
 }  // namespace
 
 BestPoints best_points(const SimulatedSweep& sweep, std::string x, std::string y) {
@@ -154,7 +150,7 @@ std::string choices_text(const SimulatedSweep& sweep, const BestPoints& best, st
     if (text == "–" || (key == kStages && text == std::to_string(point.workers))) continue;
     const auto* letter = std::ranges::find(kLetters, key, &Letter::key);
     parts.push_back(
-        concat(letter == kLetters.end() ? last_of(key) : std::string(letter->letter), " ", text));
+        concat(letter == kLetters.end() ? short_key(key) : std::string(letter->letter), " ", text));
   }
   return join(parts, ", ");
 }
@@ -178,7 +174,7 @@ std::string conditions_text(const BestPoints& best, const BestMap& map) {
   std::vector<std::string> parts;
   for (std::size_t c = 0; c < best.conditions.size(); ++c) {
     const bool number = parsed<double>(map.conditions[c]).has_value();
-    parts.push_back(concat(last_of(best.conditions[c]), number ? " " : ": ", map.conditions[c]));
+    parts.push_back(concat(short_key(best.conditions[c]), number ? " " : ": ", map.conditions[c]));
   }
   return join(parts, ", ");
 }

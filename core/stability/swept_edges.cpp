@@ -7,6 +7,7 @@
 #include "core/base/as_size.h"
 #include "core/base/markup.h"
 #include "core/base/printed.h"
+#include "core/base/text.h"
 #include "core/base/text_table.h"
 #include "core/config/json.h"
 
@@ -14,10 +15,6 @@ namespace pipewright {
 namespace {
 
 using Line = std::vector<std::string>;
-
-std::string last_part(const std::string& key) {
-  return key.substr(key.rfind('.') + 1);
-}
 
 bool of_scheme(const std::string& key) {
   return key == "scheme" || key == "label" || key.starts_with("scheme.");
@@ -33,7 +30,7 @@ std::string contender_of(const SweptEdges& sweep, const SweptEdge& point) {
   for (std::size_t k = 0; k < sweep.keys.size(); ++k)
     if (sweep.keys[k].starts_with("scheme.") && sweep.keys[k] != "scheme.name" &&
         !point.values[k].is(Value::Kind::Null))
-      options.push_back(concat(last_part(sweep.keys[k]), " ", plain_text(point.values[k])));
+      options.push_back(concat(short_key(sweep.keys[k]), " ", plain_text(point.values[k])));
   return options.empty() ? point.candidate
                          : concat(point.candidate, " (", join(options, ", "), ")");
 }
@@ -43,7 +40,7 @@ std::string condition_of(const SweptEdges& sweep, const SweptEdge& point) {
   std::vector<std::string> parts;
   for (std::size_t k = 0; k < sweep.keys.size(); ++k)
     if (!of_scheme(sweep.keys[k]) && !point.values[k].is(Value::Kind::Null))
-      parts.push_back(concat(last_part(sweep.keys[k]), " ", plain_text(point.values[k])));
+      parts.push_back(concat(short_key(sweep.keys[k]), " ", plain_text(point.values[k])));
   return join(parts, ", ");
 }
 

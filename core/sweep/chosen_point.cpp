@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/parsed.h"
+#include "core/base/text.h"
 #include "core/config/json.h"
 #include "core/experiment/identity.h"
 #include "core/sweep/sweep_plan.h"
@@ -46,7 +47,7 @@ std::vector<Words> parts_of(const SweepPoint& point) {
     const std::string shown = plain_text(value);
     if (value.is(Value::Kind::Text)) parts.push_back(words_of(shown));
     parts.push_back(words_of(concat(key, " ", shown)));
-    parts.push_back(words_of(concat(split(key, '.').back(), " ", shown)));
+    parts.push_back(words_of(concat(short_key(key), " ", shown)));
   }
   return parts;
 }

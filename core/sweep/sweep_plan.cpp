@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/config/json.h"
 #include "core/records/run_claim.h"
 #include "core/sweep/point_reader.h"
@@ -29,7 +30,7 @@ Value varied_of(const SweepPoint& point) {
 
 std::string short_text(const std::string& key, const Value& value) {
   if (value.is(Value::Kind::Text)) return value.text;
-  return concat(split(key, '.').back(), " ", plain_text(value));
+  return concat(short_key(key), " ", plain_text(value));
 }
 
 /// For each label, the varied keys (without the label) whose values differ between its points.

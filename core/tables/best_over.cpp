@@ -7,6 +7,7 @@
 #include "core/base/text.h"
 #include "core/tables/mean_difference.h"
 #include "core/tables/run_keys.h"
+#include "core/tables/time_to.h"
 
 namespace pipewright {
 namespace {
@@ -35,7 +36,7 @@ Candidates candidates_of(const TableSpec& spec, const std::vector<RunRecord>& ru
     found->shown = found->shown || held_out == shows_held_out;
     if (!held_out) continue;
     const auto metric = metric_of(runs[i], spec.chosen_by, spec.epoch);
-    if (metric && std::isfinite(*metric))
+    if (metric && (std::isfinite(*metric) || is_time_to(spec.chosen_by)))  // infinite: not reached
       found->held_out.push_back(*metric);
     else
       found->complete = false;

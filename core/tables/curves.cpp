@@ -81,6 +81,7 @@ std::vector<Collected> collected(const Line& line, const PlotSpec& spec, const A
     if (!ended(run)) ++unfinished[run->state];
     if (!ended(run) && some_ended) continue;
     double last = spec.x.name == "epoch" ? 1 : 0;
+    bool infinite = false;
     for (const Sample& sample : samples_of(*run, spec, axis)) {
       last = sample.x;
       std::vector<std::string> parts;
@@ -88,13 +89,13 @@ std::vector<Collected> collected(const Line& line, const PlotSpec& spec, const A
         if (!part.empty()) parts.push_back(part);
       Collected& here = named(all, &Collected::name, join(parts, ", "));
       here.runs.insert(run);
-      if (is_time_to(spec.metric.name) && std::isinf(sample.value)) {  // "not reached"
-        ++here.diverged[sample.x];
+      if (std::isinf(sample.value)) {  // such as a time to a loss that is not reached
+        if (!std::exchange(infinite, true)) ++here.diverged[sample.x];
         continue;
       }
       here.values[sample.x].push_back(scale * sample.value);
     }
-    if (!run->diverged() || spec.line_per_stage() || spec.x.name == "stage") continue;
+    if (!run->diverged() || infinite || spec.line_per_stage() || spec.x.name == "stage") continue;
     Collected& here = named(all, &Collected::name, line.name);
     ++here.diverged[spec.over_key() ? axis.position(key_text(*run, spec.x.name)) : last];
     here.runs.insert(run);

@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/parsed.h"
 #include "core/base/printed.h"
+#include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/config/json.h"
 #include "core/config/options.h"
@@ -136,13 +137,13 @@ std::string key_text(const RunRecord& run, const std::string& key) {
 
 std::string named_value(const std::string& key, const std::string& text) {
   const bool number = text.find_first_not_of("0123456789.-+e") == std::string::npos;
-  return number ? concat(split(key, '.').back(), " ", text) : text;
+  return number ? concat(short_key(key), " ", text) : text;
 }
 
 std::string key_title(const RunRecord& run, const std::string& key) {
   const std::optional<Value> value = value_of(run, key);
   if (key == "label" || !value || value->is(Value::Kind::Text)) return key_text(run, key);
-  return concat(split(key, '.').back(), " ", value_text(*value));
+  return concat(short_key(key), " ", value_text(*value));
 }
 
 std::vector<std::size_t> slowest_first(const std::vector<TableKey>& keys,

@@ -143,8 +143,9 @@ void tell_choice(Table& table, const TableSpec& spec, const BestChoice& choice) 
     const BestValue& best = *choice.best[g];
     cell.chosen = best.value;
     table.choices.push_back(
-        concat(name, ": ", best.value, " (", shown_number(spec.chosen_by, best.mean), ", ",
-               counted(best.runs, "run"), ")",
+        concat(name, ": ", best.value, " (",
+               std::isfinite(best.mean) ? shown_number(spec.chosen_by, best.mean) : "not reached",
+               ", ", counted(best.runs, "run"), ")",
                best.as_good.empty() ? "" : "; as good: ", join(best.as_good, ", ")));
   }
 }

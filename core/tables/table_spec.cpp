@@ -72,7 +72,8 @@ TableSpec read_table(Options& options) {
       "best_over", "",
       "A dotted key such as optimizer.lr: every cell shows the runs of one of its values only, the "
       "one with the best mean on held-out training samples (loader.validation), by the metric if "
-      "that is measured on samples, otherwise by accuracy or loss. A sweep of loader.validation: "
+      "that is measured on samples, as test_loss and steps_to are, otherwise by accuracy or loss. "
+      "A sweep of loader.validation: "
       "[200, 0] chooses on 200 held-out samples and shows test results.");
   if (!best_over.empty()) spec.best_over = {best_over, options.where("best_over")};
   const auto optional_number = [&](const char* name, const char* help) {
@@ -113,8 +114,9 @@ double read_loss_to_reach(Options& options, const std::vector<std::string>& metr
       kNotNegative);
   const auto asks = std::ranges::find_if(metrics, is_time_to);
   if (asks != metrics.end() && loss == 0)
-    options.problem("loss", concat("is missing; expected the test loss that ", *asks,
-                                   " asks for, such as 2.0"));
+    options.problem("loss",
+                    concat(options.given("loss") ? "is 0" : "is missing",
+                           "; expected the test loss that ", *asks, " asks for, such as 2.0"));
   return loss;
 }
 
@@ -190,7 +192,7 @@ TableSpec read_table_spec(const Value& document) {
   TableSpec spec = read_section(document, "table", read_table);
   if (document.find_path("table.metric") == nullptr) spec.metric.name = default_metric(document);
   spec.labelled = gives_labels(document);
-  const bool of_samples = spec.metric.name.starts_with("test_");
+  const bool of_samples = spec.metric.name.starts_with("test_") || is_time_to(spec.metric.name);
   spec.chosen_by = of_samples ? spec.metric.name : default_metric(document);
   return spec;
 }

@@ -161,6 +161,16 @@ TEST(BytesText, CountsIn1024) {
   EXPECT_EQ(bytes_text(3.0 * 1024 * 1024 * 1024), "3.00 GiB");
 }
 
+TEST(ShortKey, IsTheLastWordWithTheListThatItStandsIn) {
+  EXPECT_EQ(short_key("optimizer.lr"), "lr");
+  EXPECT_EQ(short_key("label"), "label");
+  EXPECT_EQ(short_key("optimizer.groups.0.lr"), "groups.0.lr");
+  EXPECT_EQ(short_key("groups.12.lr"), "groups.12.lr");
+  EXPECT_EQ(short_key("scheme.v2.lr"), "lr");
+  EXPECT_EQ(short_key("a..b"), "b");
+  EXPECT_EQ(short_key(""), "");
+}
+
 TEST(ShellQuoted, LeavesPlainWordsAndQuotesTheRest) {
   EXPECT_EQ(shell_quoted("runs/a-b_1.yaml"), "runs/a-b_1.yaml");
   EXPECT_EQ(shell_quoted("optimizer.lr=0.1"), "optimizer.lr=0.1");

@@ -154,6 +154,9 @@ TEST(IdentityChanges, NamesOptionsAndTheirValues) {
             "optimizer.lr 0.1 → 0.05, train.seed 1 → 2");
   EXPECT_EQ(changes("{scheme: {name: gpipe}}", "{scheme: {name: pipedream}}"),
             "scheme.name \"gpipe\" → \"pipedream\"");
+  EXPECT_EQ(changes("{gradient_rules: [{name: clip, norm: 1}]}",
+                    "{gradient_rules: [{name: clip, norm: 2}]}"),
+            "gradient_rules.0.norm 1 → 2");
 }
 
 TEST(ChangesBetween, AreTheFirstFewAndACount) {

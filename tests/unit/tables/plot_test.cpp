@@ -177,6 +177,17 @@ TEST_F(Plots, ALineOfEpochsCountsItsRunsThatDiverged) {
       << "one has no epoch, and counts";
 }
 
+TEST_F(Plots, ARunHasACrossWhereItsMetricBecomesInfinite) {
+  const auto pictures = make_pictures(spec("{}"), {vgg("a", "PD", 2, {"0.5", "0.7", "0.8"}),
+                                                   vgg("b", "PD", 2, {"0.3", "inf", "inf"})});
+  const Curve& curve = pictures.at(0).curves.at(0);
+  ASSERT_EQ(curve.points.size(), 3u);
+  EXPECT_EQ(curve.points[1].runs, 1);
+  ASSERT_EQ(curve.diverged.size(), 1u);
+  EXPECT_EQ(curve.diverged[0].x, curve.points[1].x);
+  EXPECT_EQ(curve.diverged[0].runs, 1);
+}
+
 /// A run that was interrupted must not move the mean of an epoch that others have, too.
 TEST_F(Plots, UnfinishedRunsAreInNoMeanAndDrawnAloneWithTheirState) {
   const auto in_state = [&](const char* folder, const char* label, const char* state,

@@ -35,13 +35,15 @@ class TimesTo : public RunFolders {
  protected:
   /// Runs of a scheme with seeds 1, 2, …, whose loss falls by 1 each 10 mini-batches of 8 samples
   /// with 4 tokens, from 4 + start to 1 + start.
-  void add(const std::string& scheme, const std::vector<double>& starts) {
+  void add(const std::string& scheme, const std::vector<double>& starts, int held_out = 0,
+           const std::string& accuracy = "0.5") {
     for (std::size_t i = 0; i < starts.size(); ++i) {
       const std::string folder = concat(scheme, "-", i + 1);
-      runs_.push_back(
-          run(folder, scheme, "done",
-              concat("{train: {seed: ", i + 1, ", evaluate: {every: 10, unit: minibatch}}}"),
-              accuracies({"0.5"}), concat("{scheme.name: ", scheme, ", train.seed: ", i + 1, "}")));
+      runs_.push_back(run(folder, scheme, "done",
+                          concat("{loader: {validation: ", held_out, "}, train: {seed: ", i + 1,
+                                 ", evaluate: {every: 10, unit: minibatch}}}"),
+                          accuracies({accuracy}),
+                          concat("{scheme.name: ", scheme, ", train.seed: ", i + 1, "}")));
       std::string rows = "minibatches,samples,tokens,seconds,test_loss,test_accuracy\n";
       for (int k = 1; k <= 4; ++k)
         rows += concat(10 * k, ",", 80 * k, ",", 320 * k, ",", k, ",", 5 - k + starts[i], ",\n");
@@ -77,6 +79,22 @@ TEST_F(TimesTo, CountRunsThatNeverGetThereAndAverageNone) {
   EXPECT_NE(csv.find("gpipe,steps_to,3,,,"), std::string::npos) << csv;
   const Value json = parse_json(results_json(steps, {}, {}, {}), "json");
   EXPECT_EQ(json.find("cells")->items[0].find("not_reached")->integer, 1);
+}
+
+TEST_F(TimesTo, OfTheBestValueAreThoseThatHeldOutSamplesReachFirst) {
+  const auto best = [&] {
+    return make_table(
+        read_table_spec(parse_yaml("table: {rows: train.seed, best_over: scheme.name, "
+                                   "metric: steps_to, loss: 2}",
+                                   "t.yaml")),
+        runs_);
+  };
+  add("never", {3}, 200, "0.95");
+  EXPECT_EQ(best().choices, std::vector<std::string>{"seed 1: never (not reached, 1 run)"});
+  add("accurate", {1}, 200, "0.9");
+  add("fast", {0}, 200, "0.4");
+  EXPECT_EQ(best().cells[0][0].values, std::vector<double>{30});
+  EXPECT_EQ(best().choices, std::vector<std::string>{"seed 1: fast (30, 1 run)"});
 }
 
 TEST_F(TimesTo, CountRunsThatNeverGetThereBesideTheTimeOfTheTrainingToo) {

@@ -156,7 +156,7 @@ TEST(IdentityChanges, NamesOptionsAndTheirValues) {
             "scheme.name \"gpipe\" → \"pipedream\"");
   EXPECT_EQ(changes("{gradient_rules: [{name: clip, norm: 1}]}",
                     "{gradient_rules: [{name: clip, norm: 2}]}"),
-            "gradient_rules.0.norm 1 → 2");
+            "gradient_rules.0.norm 1.0 → 2.0");
 }
 
 TEST(ChangesBetween, AreTheFirstFewAndACount) {

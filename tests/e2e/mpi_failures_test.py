@@ -33,18 +33,23 @@ ALLOWED = 60  # after which nothing is waited for any more
 ACTION = r"stage {rank}, {rank}[FBU]\d+( \((done|not begun)\))?"
 
 
+def all_processes():
+    """The folders of all processes. Each may vanish at once: then what is read in it is an OSError, which a glob would raise."""
+    return [Path("/proc") / name for name in os.listdir("/proc") if name.isdigit()]
+
+
 def processes(folder):
     """Rank → process id of the run in that folder."""
     found = {}
-    for environ in Path("/proc").glob("[0-9]*/environ"):
+    for process in all_processes():
         try:
-            if os.readlink(environ.parent / "cwd") != str(folder):
+            if os.readlink(process / "cwd") != str(folder):
                 continue
             variables = dict(
-                each.split(b"=", 1) for each in environ.read_bytes().split(b"\0") if b"=" in each
+                each.split(b"=", 1) for each in (process / "environ").read_bytes().split(b"\0") if b"=" in each
             )
             if b"OMPI_COMM_WORLD_RANK" in variables:
-                found[int(variables[b"OMPI_COMM_WORLD_RANK"])] = int(environ.parent.name)
+                found[int(variables[b"OMPI_COMM_WORLD_RANK"])] = int(process.name)
         except OSError:
             continue
     return found
@@ -53,13 +58,13 @@ def processes(folder):
 def own_processes(run):
     """The program, mpirun and what they have started: process ids."""
     children = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    for process in all_processes():
         try:
-            fields = stat.read_text().rpartition(")")[2].split()
+            fields = (process / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
         if fields[0] not in "ZX":
-            children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+            children.setdefault(int(fields[1]), []).append(int(process.name))
     found, new = [], [run.pid]
     while new:
         found += new

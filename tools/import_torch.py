@@ -88,6 +88,10 @@ def remarks(export, document, module, inputs, choose):
     frozen = [name for name in export.constants if name in dict(module.named_parameters())]
     if frozen:
         yield f"parameters that require no gradient are left as they are: {len(frozen)}, the first '{frozen[0]}'"
+    named = {*export.constants, *document["parameters"], *export.ties, *export.ties.values()}
+    unused = [name for name, parameter in module.named_parameters() if name not in named and parameter.numel() > 0]
+    if unused:
+        yield f"parameters that the output does not depend on are left out: {len(unused)}, the first '{unused[0]}'"
     written = [document["input"], *document.get("further_inputs", [])]
     samples = [sample(each, described["vocabulary"]) for each, described in zip(inputs, written)]
     if remark := remark_on_evaluation(export.program, module, *call_of(inputs, samples)):

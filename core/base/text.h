@@ -64,7 +64,8 @@ std::string suggestion(std::string_view name, std::span<const std::string> candi
 std::string shell_quoted(std::string_view text);
 
 /// The last word of a dotted key, "lr" of optimizer.lr; of an option within a list the list and
-/// the place in it, too, "groups.0.lr" of optimizer.groups.0.lr, which optimizer.lr is not.
+/// the place in it, too, "groups.0.lr" of optimizer.groups.0.lr, so that it is told from
+/// optimizer.lr.
 std::string short_key(std::string_view key);
 
 /// Whether `c` is one of 0 to 9, in any locale.

@@ -42,7 +42,7 @@ void LossScale::skip(int stage) {
     throw Error(ErrorKind::NotFinite,
                 concat("gradients of stage ", stage,
                        " are beyond float16's largest number, 65504, even with a loss scale of 1; "
-                       "try a smaller optimizer.lr, or train.precision: bfloat16, which has "
+                       "try a smaller learning rate, or train.precision: bfloat16, which has "
                        "float32's range"),
                 concat("stage ", stage));
   scale /= 2;

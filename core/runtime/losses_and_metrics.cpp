@@ -102,7 +102,7 @@ void LossesAndMetrics::refuse(const Reading& reading, double loss, int worker) c
                      " of the weights",
                      key.ahead == 0 ? std::string()
                                     : concat(", predicted ", counted(key.ahead, "step"), " ahead"),
-                     reading.updates > 0 ? "; try a smaller optimizer.lr"
+                     reading.updates > 0 ? "; try a smaller learning rate"
                                          : "; no update has been made, so that no learning rate is "
                                            "to blame: look at the samples and the initial weights"),
               passes_.where(action, worker));

@@ -296,7 +296,7 @@ void Trainer::check_weights() const {
                            whole ? "" : concat("mini-batch ", minibatch, " of "), "epoch ",
                            last / plan_.minibatches, ", counted from 0 (",
                            counted(stage->optimizer_state().steps, "update"),
-                           "); try a smaller optimizer.lr"),
+                           "); try a smaller learning rate"),
                     concat("stage ", stage->index()));
       }
   }

@@ -112,7 +112,8 @@ def stability(
 ) -> dict[str, Any]:
     """The largest learning rate that each stage tolerates, or with `sweep` each point; as `stability --format json` says it.
 
-    `run` is the folder of a run of the experiment, whose probe `sharpness` has measured. Raises PipewrightError.
+    It has `stages`, or with optimizer.groups the `groups`, each with its stages. `run` is the folder of a run of the
+    experiment, whose probe `sharpness` has measured. Raises PipewrightError.
     """
     how = (["--sweep"] if sweep else []) + ([] if run is None else ["--run", os.fspath(run)])
     answer: dict[str, Any] = json.loads(Origin(experiment, settings, profile, plugins).ask("stability", "--format", "json", *how))

@@ -166,6 +166,7 @@ class Graph(graph_training.GraphTraining):
         said = self.import_module("outputs_by_name", (12,))
         self.assertIn("remark: the module returns aside, logits in training; its logits are trained", said)
         self.assertIn("remark: parameters that require no gradient are left as they are: 2, the first 'frozen.weight'", said)
+        self.assertIn("remark: parameters that the output does not depend on are left out: 6, the first 'aside.0.weight'", said)
         x, y = self.write_data((12,), BATCH * STEPS)
         ours = self.trained("ours", pipeline={"stages": 2, "balance": "layers"})
         self.assertEqual(sorted(ours), ["fc.bias", "fc.weight", "first.bias", "first.weight"])

@@ -196,11 +196,10 @@ const Template& template_of(const std::string& kind) {
     if (kind == each.kind) return each;
     kinds.emplace_back(each.kind);
   }
-  throw Error(
-      ErrorKind::Experiment,
-      concat("'", kind, "' cannot be begun; expected one of ", join(kinds, ", "),
-             did_you_mean(kind, kinds),
-             ". The folder examples/own-parts has a part of each kind: ", plugin_kind_names()));
+  throw Error(ErrorKind::Experiment,
+              concat("'", kind, "' cannot be begun; expected one of ", join(kinds, ", "),
+                     " (the folder examples/own-parts has a part of each kind: ",
+                     plugin_kind_names(), ")", did_you_mean(kind, kinds)));
 }
 
 /// Throws Error{Experiment} unless a class, a file and a part may have that name.

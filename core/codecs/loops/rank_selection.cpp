@@ -13,6 +13,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/as_size.h"
 #include "core/base/mutex.h"
 #include "core/base/vectorised.h"
 
@@ -23,16 +24,12 @@ using Key = std::int32_t;
 using Keys = std::vector<Key>;
 constexpr Key kLowest = std::numeric_limits<Key>::min(), kHighest = std::numeric_limits<Key>::max();
 
-constexpr std::int64_t kBlock = 2048;  // values whose keys stay in the first-level cache
-constexpr std::int64_t kGrain = 1 << 17;
+constexpr std::int64_t kKeysOfABlock = 2048;  // values whose keys stay in the first-level cache
+constexpr std::int64_t kRankedAtOnce = 1 << 17;
 constexpr std::int64_t kSortAtOnce = 4096;  // up to this many values are sorted instead
 constexpr std::int64_t kSample = 1 << 16;
 constexpr std::size_t kMostRanks = 64;  // with more ranks, nearly all values would be collected
 constexpr double kDeviations = 4;       // of a rank in the sample: fails once in 16,000 times
-
-std::size_t as_index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 // ---- loops over a block ----
 
@@ -200,12 +197,12 @@ struct Census {
 };
 
 Census census_of_piece(std::span<const float> values, const Keys& edges) {
-  alignas(64) std::array<Key, kBlock> keys;
-  alignas(64) std::array<Key, kBlock + kSlack> collected;
-  alignas(64) std::array<std::int32_t, kBlock> marks;
+  alignas(64) std::array<Key, kKeysOfABlock> keys;
+  alignas(64) std::array<Key, kKeysOfABlock + kSlack> collected;
+  alignas(64) std::array<std::int32_t, kKeysOfABlock> marks;
   Census census{.below = std::vector<std::int64_t>(edges.size()), .collected = {}};
-  for (std::int64_t at = 0; at < std::ssize(values); at += kBlock) {
-    const std::int64_t n = std::min(kBlock, std::ssize(values) - at);
+  for (std::int64_t at = 0; at < std::ssize(values); at += kKeysOfABlock) {
+    const std::int64_t n = std::min(kKeysOfABlock, std::ssize(values) - at);
     make_keys(values.data() + at, n, keys.data(), census.extremes);
     marks.fill(0);
     for (std::size_t i = 0; i < edges.size(); ++i)
@@ -219,8 +216,8 @@ Census census_of_piece(std::span<const float> values, const Keys& edges) {
 Census census_of(std::span<const float> values, const Keys& edges, const ForPieces& pieces) {
   Census all{.below = std::vector<std::int64_t>(edges.size()), .collected = {}};
   Mutex mutex;
-  pieces(std::ssize(values), kGrain, [&](std::int64_t begin, std::int64_t end) {
-    Census part = census_of_piece(values.subspan(as_index(begin), as_index(end - begin)), edges);
+  pieces(std::ssize(values), kRankedAtOnce, [&](std::int64_t begin, std::int64_t end) {
+    Census part = census_of_piece(values.subspan(as_size(begin), as_size(end - begin)), edges);
     const Lock lock(mutex);
     all.add(part);
   });
@@ -245,7 +242,7 @@ class Ranking {
     if (cell % 2 == 1) {
       std::int64_t earlier = 0;  // keys collected in earlier cells
       for (std::size_t i = 1; i < cell; i += 2) earlier += below[i] - below[i - 1];
-      return census_.collected[as_index(earlier + rank - below[cell - 1])];
+      return census_.collected[as_size(earlier + rank - below[cell - 1])];
     }
     const Key first = edges_[cell - 1], last = edges_[cell] - 1;
     if (first == last || (first == -1 && last == 0)) return first;
@@ -280,14 +277,14 @@ std::vector<float> by_sorting(std::span<const float> values, std::span<const std
   std::transform(values.begin(), values.end(), keys.begin(), key_of);
   sort_keys(keys);
   std::vector<float> found;
-  for (const std::int64_t rank : ranks) found.push_back(value_of(keys[as_index(rank)]));
+  for (const std::int64_t rank : ranks) found.push_back(value_of(keys[as_size(rank)]));
   return found;
 }
 
 /// One place in each of `most` equal parts.
 std::vector<const float*> places_of_sample(std::span<const float> values, std::int64_t most) {
   const std::int64_t n = std::ssize(values), m = std::min(n, most);
-  std::vector<const float*> places(as_index(m));
+  std::vector<const float*> places(as_size(m));
   if (m == 0) return places;
   const std::int64_t part = n / m, rest = n % m;
   std::uint64_t state = kSampleSeed;
@@ -295,7 +292,7 @@ std::vector<const float*> places_of_sample(std::span<const float> values, std::i
     const std::int64_t begin = i * part + std::min(i, rest);
     const auto size = static_cast<std::uint64_t>(part + (i < rest ? 1 : 0));
     state = state * kSampleFactor + kSampleSummand;
-    places[as_index(i)] =
+    places[as_size(i)] =
         values.data() + begin + static_cast<std::int64_t>(((state >> 40) * size) >> 24);
   }
   return places;
@@ -346,11 +343,11 @@ std::vector<Extremes> extremes_between(std::span<const float> values, std::span<
   const auto widen = [](Extremes& extremes, Key least, Key most) {
     extremes = {std::min(extremes.least, least), std::max(extremes.most, most)};
   };
-  pieces(std::ssize(values), kGrain, [&](std::int64_t begin, std::int64_t end) {
-    alignas(64) std::array<Key, kBlock> keys;
+  pieces(std::ssize(values), kRankedAtOnce, [&](std::int64_t begin, std::int64_t end) {
+    alignas(64) std::array<Key, kKeysOfABlock> keys;
     std::vector<Extremes> part(all.size(), Extremes{kHighest, kLowest});
-    for (std::int64_t at = begin; at < end; at += kBlock) {
-      const std::int64_t n = std::min(kBlock, end - at);
+    for (std::int64_t at = begin; at < end; at += kKeysOfABlock) {
+      const std::int64_t n = std::min(kKeysOfABlock, end - at);
       Extremes block{kHighest, kLowest};
       make_keys(values.data() + at, n, keys.data(), block);
       widen(part.front(), block.least, kLowest);
@@ -358,9 +355,9 @@ std::vector<Extremes> extremes_between(std::span<const float> values, std::span<
       for (std::size_t i = 0; edges.size() <= 32 && i < edges.size(); ++i)
         extremes_beside(keys.data(), n, edges[i], part[i].most, part[i + 1].least);
       for (std::int64_t i = 0; edges.size() > 32 && i < n; ++i) {
-        const Key key = keys[as_index(i)];
+        const Key key = keys[as_size(i)];
         const auto cell = std::upper_bound(edges.begin(), edges.end(), key) - edges.begin();
-        widen(part[as_index(cell)], key, key);
+        widen(part[as_size(cell)], key, key);
       }
     }
     const Lock lock(mutex);

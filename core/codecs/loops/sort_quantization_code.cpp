@@ -9,6 +9,7 @@
 #include <functional>
 #include <limits>
 
+#include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/codecs/loops/bits.h"
 #include "core/codecs/loops/quantization_loops.h"
@@ -21,10 +22,6 @@ constexpr std::uint8_t kVersion = 1, kContainer = 1;
 constexpr std::int64_t kHeader = 8;
 constexpr std::int64_t kBlock = 4096;  // values whose codes stay in the first-level cache
 constexpr std::int64_t kGrain = 32;    // blocks
-
-std::size_t as_index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 std::int64_t padded(std::int64_t bytes) {
   return (bytes + 7) / 8 * 8;
@@ -74,7 +71,7 @@ std::vector<QuantizedGroup> sampled_groups(const SortQuantization& settings,
   const std::int64_t count = settings.groups(), m = std::ssize(sample);
   std::vector<std::int32_t> edges;
   for (std::int64_t g = 1; g < count; ++g) {
-    const std::int32_t last = sample[as_index(g * (m / count) + std::min(g, m % count) - 1)];
+    const std::int32_t last = sample[as_size(g * (m / count) + std::min(g, m % count) - 1)];
     edges.push_back(last == std::numeric_limits<std::int32_t>::max() ? last : last + 1);
   }
   std::vector<QuantizedGroup> groups;
@@ -96,8 +93,8 @@ void for_blocks(std::int64_t n, int field, Bytes codes, const ForPieces& pieces,
   pieces(blocks_of(n), kGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t block = begin; block < end; ++block) {
       const std::int64_t at = block * kBlock, size = std::min(kBlock, n - at);
-      work(as_index(at), as_index(size),
-           codes.subspan(as_index(at / 8 * field), as_index(packed_bytes(size, field))));
+      work(as_size(at), as_size(size),
+           codes.subspan(as_size(at / 8 * field), as_size(packed_bytes(size, field))));
     }
   });
 }
@@ -137,7 +134,7 @@ void decode_codes(const SortQuantization& settings, const GroupTable& table,
 }
 
 std::size_t codes_at(const SortQuantization& settings) {
-  return as_index(kHeader + 8 * settings.groups());
+  return as_size(kHeader + 8 * settings.groups());
 }
 
 }  // namespace
@@ -205,13 +202,13 @@ SortQuantization read_quantized(std::span<const std::byte> payload, std::int64_t
 void decode_quantized(std::span<const std::byte> payload, std::span<float> into,
                       const ForPieces& pieces) {
   const SortQuantization settings = read_quantized(payload, std::ssize(into));
-  std::vector<QuantizedGroup> groups(as_index(settings.groups()));
+  std::vector<QuantizedGroup> groups(as_size(settings.groups()));
   for (std::size_t g = 0; g < groups.size(); ++g)
     std::memcpy(&groups[g], payload.data() + kHeader + 8 * g, 8);
   const GroupTable table(settings, groups);
   const std::span<const std::byte> codes = payload.subspan(codes_at(settings));
   const auto used = packed_bytes(std::ssize(into), settings.field_bits());
-  if (std::ranges::any_of(codes.subspan(as_index(used)),
+  if (std::ranges::any_of(codes.subspan(as_size(used)),
                           [](std::byte b) { return b != std::byte{0}; }))
     refuse("its padding is not zero");
   if (settings.field_bits() <= 8)

@@ -17,7 +17,7 @@ struct Digit {
 };
 /// The digits of a magnitude's 31 bits, highest first.
 constexpr Digit kDigits[] = {{20, 11}, {10, 10}, {0, 10}};
-constexpr std::uint32_t kInfinity = 0x7f8;  ///< first digit of infinity and NaN
+constexpr std::uint32_t kDigitOfInfinity = 0x7f8;  ///< first digit of infinity and NaN
 
 /// Calls take(i) for the index of each chosen value, ascending.
 template <class Take>
@@ -42,7 +42,8 @@ Chosen choose_largest(std::span<const float> x, std::size_t k) {
     const std::uint32_t mask = (1U << digit.bits) - 1;
     if (digit.shift == 20) {
       for (const float value : x) ++counts[magnitude(value) >> 20];
-      if (std::any_of(counts.begin() + kInfinity, counts.end(), [](auto n) { return n > 0; }))
+      if (std::any_of(counts.begin() + kDigitOfInfinity, counts.end(),
+                      [](auto n) { return n > 0; }))
         return {.finite = false};
     } else {
       for (const float value : x)

@@ -11,18 +11,19 @@ namespace pipewright {
 namespace {
 
 constexpr std::int32_t kAllButSign = 0x7fffffff;
-constexpr std::int32_t kInfinity = 0x7f800000;
+constexpr std::int32_t kInfiniteBits = 0x7f800000;
 
 /// Maps the bits of a float to an integer in the order of the floats. It is its own inverse.
 constexpr std::int32_t ordered(std::int32_t bits) {
   return bits ^ ((bits >> 31) & kAllButSign);
 }
 
-struct Extremes {
+struct LeastAndMost {
   std::int32_t least, most;
 };
 
-PIPEWRIGHT_VECTORISED Extremes extremes(const float* x, std::size_t n, Extremes so_far) {
+PIPEWRIGHT_VECTORISED LeastAndMost least_and_most(const float* x, std::size_t n,
+                                                  LeastAndMost so_far) {
   std::int32_t least = so_far.least, most = so_far.most;
   for (std::size_t i = 0; i < n; ++i) {
     const std::int32_t key = ordered(std::bit_cast<std::int32_t>(x[i]));
@@ -81,8 +82,8 @@ PIPEWRIGHT_VECTORISED void random_codes(const float* x, std::size_t n, float bas
   }
 }
 
-PIPEWRIGHT_VECTORISED void values_of(const std::uint16_t* codes, std::size_t n, float base,
-                                     float step, std::int32_t zero, float* x) {
+PIPEWRIGHT_VECTORISED void evenly_spaced(const std::uint16_t* codes, std::size_t n, float base,
+                                         float step, std::int32_t zero, float* x) {
   PIPEWRIGHT_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i)
     x[i] = static_cast<float>(static_cast<std::int32_t>(codes[i]) - zero) * step + base;
@@ -91,13 +92,14 @@ PIPEWRIGHT_VECTORISED void values_of(const std::uint16_t* codes, std::size_t n, 
 }  // namespace
 
 void ValueRange::include(std::span<const float> x) {
-  const Extremes now = extremes(x.data(), x.size(), {least_, most_});
+  const LeastAndMost now = least_and_most(x.data(), x.size(), {least_, most_});
   least_ = now.least;
   most_ = now.most;
 }
 
 bool ValueRange::finite() const {
-  return most_ < least_ || (most_ < kInfinity && least_ > ordered(kInfinity | ~kAllButSign));
+  return most_ < least_ ||
+         (most_ < kInfiniteBits && least_ > ordered(kInfiniteBits | ~kAllButSign));
 }
 
 float ValueRange::least() const {
@@ -122,7 +124,7 @@ void quantize(std::span<const float> x, UniformLevels levels, UniformGrid grid,
 
 void dequantize(std::span<const std::uint16_t> codes, UniformLevels levels, UniformGrid grid,
                 std::span<float> x) {
-  values_of(codes.data(), codes.size(), levels.base, levels.step, grid.zero, x.data());
+  evenly_spaced(codes.data(), codes.size(), levels.base, levels.step, grid.zero, x.data());
 }
 
 }  // namespace pipewright

@@ -5,14 +5,11 @@
 #include <bit>
 #include <cstring>
 
+#include "core/base/as_size.h"
 #include "core/base/error.h"
 
 namespace pipewright {
 namespace {
-
-std::size_t as_index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// Counts the set bits; the number of bytes must be a multiple of 8.
 std::int64_t ones(std::span<const std::byte> bytes) {
@@ -34,7 +31,7 @@ std::vector<float> take_zeros_out(std::span<const float> values, std::span<std::
     bits[i / 8] |= static_cast<std::byte>((values[i] != 0 ? 1u : 0u) << (i % 8));
   const std::int64_t count = ones(bits);
   std::memcpy(map.data(), &count, 8);
-  std::vector<float> others(as_index(count) + 1);  // one more, as the loop also stores zeros
+  std::vector<float> others(as_size(count) + 1);  // one more, as the loop also stores zeros
   std::size_t at = 0;
   for (const float value : values) {
     others[at] = value;
@@ -52,8 +49,8 @@ std::int64_t others_of(std::span<const std::byte> message, std::int64_t n) {
     refuse(concat("it has ", message.size(), " bytes, a map of zeros has ", zero_map_bytes(n)));
   std::int64_t said;
   std::memcpy(&said, message.data(), 8);
-  const std::span<const std::byte> bits = message.first(as_index(zero_map_bytes(n))).subspan(8);
-  const std::size_t whole = as_index(n / 8);
+  const std::span<const std::byte> bits = message.first(as_size(zero_map_bytes(n))).subspan(8);
+  const std::size_t whole = as_size(n / 8);
   const unsigned last =
       n % 8 == 0 ? 0 : std::to_integer<unsigned>(bits[whole]) >> (n % 8);  // beyond the values
   const auto beyond = bits.subspan(std::min(bits.size(), whole + (n % 8 == 0 ? 0 : 1)));

@@ -40,7 +40,7 @@ struct Member {
 };
 
 /// A call within a group, done at the group's end.
-struct Call {
+struct NcclCall {
   const void* from = nullptr;
   void* to = nullptr;
   std::size_t bytes = 0;
@@ -54,7 +54,7 @@ std::condition_variable changed;
 std::map<std::string, std::shared_ptr<Meeting>> meetings;
 std::atomic<int> ids = 0, messages = 0, sends_left = kEvery;
 std::atomic<bool> background = false, told = false;
-thread_local std::vector<Call> group;
+thread_local std::vector<NcclCall> group;
 thread_local int depth = 0;
 
 std::string name_of(const NcclId& id) {
@@ -101,7 +101,7 @@ int group_start() {
   return 0;
 }
 
-void put(const Call& call) {
+void put(const NcclCall& call) {
   const std::array<const void*, 1> read{call.from};
   StreamModel::instance().work(call.stream, read, {});
   Message message{std::string(static_cast<const char*>(call.from), call.bytes),
@@ -112,7 +112,7 @@ void put(const Call& call) {
   changed.notify_all();
 }
 
-int take(const Call& call) {
+int take(const NcclCall& call) {
   Message message;
   {
     std::unique_lock lock(mutex);
@@ -132,10 +132,10 @@ int take(const Call& call) {
 
 int group_end() {
   if (--depth != 0) return kMakesNoSense;
-  const std::vector<Call> calls = std::exchange(group, {});
-  for (const Call& call : calls)
+  const std::vector<NcclCall> calls = std::exchange(group, {});
+  for (const NcclCall& call : calls)
     if (call.from != nullptr) put(call);
-  for (const Call& call : calls)
+  for (const NcclCall& call : calls)
     if (call.to != nullptr)
       if (const int code = take(call)) return code;
   return 0;

@@ -26,7 +26,7 @@ constexpr TeamPatience kSoon{
 const at::Device kFirst = fake_device(0), kSecond = fake_device(1);
 using Devices = std::vector<at::Device>;
 
-class Processes : public testing::Test {
+class Processes : public ::testing::Test {
  protected:
   void SetUp() override {
     StreamModel::instance().take_faults();

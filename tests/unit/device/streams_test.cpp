@@ -20,7 +20,7 @@ namespace {
 
 const at::Device kFirstStreamDevice = fake_device(0), kSecondStreamDevice = fake_device(1);
 
-class Streams : public testing::Test {
+class Streams : public ::testing::Test {
  protected:
   void SetUp() override { model_.take_faults(); }
   void TearDown() override { EXPECT_EQ(model_.take_faults(), std::set<std::string>{}); }
@@ -227,7 +227,7 @@ TEST_F(Streams, FindALossThatIsNotFiniteInTheLastMiniBatch) {
 // ---- the model itself finds what it is there to find -------------------------------------------
 
 /// Work on a worker's stream, and a look at its result on another.
-class Watched : public testing::Test {
+class Watched : public ::testing::Test {
  protected:
   void SetUp() override { model_.take_faults(); }
 

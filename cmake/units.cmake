@@ -3,7 +3,7 @@
 # compiles in a third of the time.
 #
 # Which unit a file belongs to depends on its name alone, and on the number of units of its room, which doubles when
-# they would have more than 24 files on average (12 for tests). So a new file recompiles its unit and not those of its neighbours.
+# they would have more than 24 files on average. So a new file recompiles its unit and not those of its neighbours.
 # A unit includes by paths from the root of the repository, so that ccache knows it again in another clone.
 #
 # Names in anonymous namespaces are therefore unique per room: a folder of core or of tests/unit with the folders in it,
@@ -53,11 +53,7 @@ function(pipewright_compile_together target)
   foreach(unit ${names})
     list(LENGTH files_of_${unit} count)
     set(groups 1)
-    set(most 24)
-    if(folder_of_${unit} MATCHES "^tests/")
-      set(most 12)  # many tests have helpers of the same names
-    endif()
-    while(count GREATER most)
+    while(count GREATER 24)
       math(EXPR groups "${groups} * 2")
       math(EXPR count "${count} / 2")
     endwhile()

@@ -8,7 +8,7 @@
 namespace pipewright {
 namespace {
 
-using Names = std::vector<std::string>;
+using Choices = std::vector<std::string>;
 
 TEST(Wording, CountsWithTheNounInItsNumber) {
   EXPECT_EQ(counted(1, "worker"), "1 worker");
@@ -30,15 +30,15 @@ TEST(Wording, GroupsDigitsFromFiveOn) {
 }
 
 TEST(Wording, SuggestsTheNearestNameElseThoseThatBeginAlike) {
-  const Names names{"cifar10", "cifar100", "bf16", "fp8", "memory_gib", "memory_gb_per_s"};
+  const Choices names{"cifar10", "cifar100", "bf16", "fp8", "memory_gib", "memory_gb_per_s"};
   EXPECT_EQ(did_you_mean("cifar11", names), "; did you mean 'cifar10'?");
   EXPECT_EQ(did_you_mean("cifar", names), "; did you mean 'cifar10' or 'cifar100'?");
   EXPECT_EQ(did_you_mean("bf8", names), "; did you mean 'bf16'?");
   EXPECT_EQ(did_you_mean("memory", names), "; did you mean 'memory_gib' or 'memory_gb_per_s'?");
   EXPECT_EQ(did_you_mean("mnist", names), "");
   EXPECT_EQ(did_you_mean("c", names), "");
-  EXPECT_EQ(did_you_mean("run", Names{"run1", "run2", "run3", "run4"}), "; did you mean 'run1'?");
-  EXPECT_EQ(did_you_mean("seed", Names{"seed 10", "seed 20", "seed 30", "seed 40"}), "")
+  EXPECT_EQ(did_you_mean("run", Choices{"run1", "run2", "run3", "run4"}), "; did you mean 'run1'?");
+  EXPECT_EQ(did_you_mean("seed", Choices{"seed 10", "seed 20", "seed 30", "seed 40"}), "")
       << "so many are no suggestion";
 }
 

@@ -18,7 +18,7 @@
 namespace pipewright::testing {
 namespace {
 
-using Values = std::vector<float>;
+using Floats = std::vector<float>;
 using Bytes = std::vector<std::byte>;
 
 constexpr std::size_t kHeader = 8;
@@ -26,10 +26,10 @@ constexpr std::size_t kHeader = 8;
 // ---- the definition, by sorting ----
 
 struct Sorted {
-  Values low, high, step;
-  Values decoded;  ///< of each value, in its place
+  Floats low, high, step;
+  Floats decoded;  ///< of each value, in its place
 
-  Sorted(const SortQuantization& settings, const Values& x) : decoded(x.size()) {
+  Sorted(const SortQuantization& settings, const Floats& x) : decoded(x.size()) {
     std::vector<std::size_t> order(x.size());
     for (std::size_t i = 0; i < x.size(); ++i) order[i] = i;
     std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return x[a] < x[b]; });
@@ -53,7 +53,7 @@ struct Sorted {
   }
 };
 
-Bytes encoded(const SortQuantization& settings, const Values& x) {
+Bytes encoded(const SortQuantization& settings, const Floats& x) {
   const auto groups = find_groups(settings, x);
   Bytes payload(static_cast<std::size_t>(settings.payload_bytes(std::ssize(x))));
   if (groups) encode_groups(settings, *groups, x, payload);
@@ -61,14 +61,14 @@ Bytes encoded(const SortQuantization& settings, const Values& x) {
   return payload;
 }
 
-Values decoded(const Bytes& payload, std::size_t n) {
-  Values x(n, std::nanf(""));
+Floats decoded(const Bytes& payload, std::size_t n) {
+  Floats x(n, std::nanf(""));
   decode_quantized(payload, x);
   return x;
 }
 
-Values table_of(const Bytes& payload, std::size_t groups) {
-  Values table(2 * groups);
+Floats table_of(const Bytes& payload, std::size_t groups) {
+  Floats table(2 * groups);
   std::memcpy(table.data(), payload.data() + kHeader, 8 * groups);
   return table;
 }
@@ -91,17 +91,17 @@ std::vector<int> fields_of(const Bytes& payload, std::size_t groups, int bits, s
 
 // ---- worked examples ----
 
-const Values kExample{0.9f, -1.2f, 0.1f, 2.5f, 0.0f, 3.0f, -0.4f, 0.7f};
+const Floats kExample{0.9f, -1.2f, 0.1f, 2.5f, 0.0f, 3.0f, -0.4f, 0.7f};
 
 TEST(SortQuantization, EncodesTheWorkedExample) {
   const SortQuantization settings{.bits = 2, .split = 1};
   const Bytes payload = encoded(settings, kExample);
-  EXPECT_EQ(table_of(payload, 2), (Values{-1.2f, (0.1f - -1.2f) / 3, 0.7f, (3.0f - 0.7f) / 3}));
+  EXPECT_EQ(table_of(payload, 2), (Floats{-1.2f, (0.1f - -1.2f) / 3, 0.7f, (3.0f - 0.7f) / 3}));
   EXPECT_NEAR(table_of(payload, 2)[1], 0.433333, tolerance::written(6) + tolerance::rounded32(3));
   EXPECT_NEAR(table_of(payload, 2)[3], 0.766667, tolerance::written(6) + tolerance::rounded32(3));
   EXPECT_EQ(fields_of(payload, 2, 3, 8), (std::vector{4, 0, 3, 6, 3, 7, 2, 4}));
-  const Values expected{0.7f, -1.2f, 0.1f, 2.233333f, 0.1f, 3.0f, -0.333333f, 0.7f};
-  const Values found = decoded(payload, 8);
+  const Floats expected{0.7f, -1.2f, 0.1f, 2.233333f, 0.1f, 3.0f, -0.333333f, 0.7f};
+  const Floats found = decoded(payload, 8);
   for (std::size_t i = 0; i < 8; ++i)
     EXPECT_NEAR(found[i], expected[i], tolerance::written(6) + 3 * tolerance::rounded32(3));
 }
@@ -134,26 +134,26 @@ TEST(SortQuantization, HasTheCodesOfTheOtherExamples) {
       (std::vector{278, 0, 255, 456, 235, 511, 157, 256}));
   const Bytes six = encoded({.bits = 6, .split = 2, .container = true}, kExample);
   EXPECT_EQ(codes_of<std::int8_t>(six, 4, 8), (std::vector{63, -128, -1, 64, -64, 127, -65, 0}));
-  const Values exact = decoded(six, 8);
+  const Floats exact = decoded(six, 8);
   for (std::size_t i = 0; i < 8; ++i)
     EXPECT_NEAR(exact[i], kExample[i], 3 * tolerance::rounded32(1));
 }
 
 TEST(SortQuantization, CutsTenValuesIntoThreeThreeTwoAndTwo) {
-  Values x(10);
+  Floats x(10);
   for (std::size_t i = 0; i < 10; ++i) x[i] = static_cast<float>((7 * i) % 10);
-  const Values table = table_of(encoded({.bits = 1, .split = 2}, x), 4);
-  EXPECT_EQ(table, (Values{0, 2, 3, 2, 6, 1, 8, 1}));
+  const Floats table = table_of(encoded({.bits = 1, .split = 2}, x), 4);
+  EXPECT_EQ(table, (Floats{0, 2, 3, 2, 6, 1, 8, 1}));
 }
 
 // ---- random trials ----
 
-Values trial(int round, std::mt19937& random) {
+Floats trial(int round, std::mt19937& random) {
   const auto n = static_cast<std::size_t>(round % 5 == 0   ? 1 + random() % 8
                                           : round % 7 == 0 ? 4000 + random() % 9000
                                                            : 1 + random() % 700);
   std::normal_distribution<double> normal;
-  Values x(n);
+  Floats x(n);
   for (float& value : x) {
     const double d = normal(random);
     switch (round % 11) {
@@ -185,7 +185,7 @@ template <class Check>
 void in_trials(int rounds, unsigned seed, const Check& check) {
   std::mt19937 random(seed);
   for (int round = 0; round < rounds; ++round) {
-    const Values x = trial(round, random);
+    const Floats x = trial(round, random);
     const SortQuantization settings = settings_of(round, random);
     SCOPED_TRACE(
         concat("round ", round, ": ", settings.bits, ", ", settings.split, ", n ", x.size()));
@@ -194,10 +194,10 @@ void in_trials(int rounds, unsigned seed, const Check& check) {
 }
 
 TEST(SortQuantization, IsThatOfASortInManyTrials) {
-  in_trials(400, 1, [](const SortQuantization& settings, const Values& x) {
+  in_trials(400, 1, [](const SortQuantization& settings, const Floats& x) {
     const Sorted expected(settings, x);
     const Bytes payload = encoded(settings, x);
-    const Values table = table_of(payload, expected.low.size()), found = decoded(payload, x.size());
+    const Floats table = table_of(payload, expected.low.size()), found = decoded(payload, x.size());
     for (std::size_t g = 0; g < expected.low.size(); ++g) {
       ASSERT_EQ(table[2 * g], expected.low[g]);
       ASSERT_EQ(table[2 * g + 1], expected.step[g]);
@@ -213,9 +213,9 @@ TEST(SortQuantization, IsThatOfASortInManyTrials) {
 }
 
 TEST(SortQuantization, ErrsByHalfAStepOfItsGroup) {
-  in_trials(100, 2, [](const SortQuantization& settings, const Values& x) {
+  in_trials(100, 2, [](const SortQuantization& settings, const Floats& x) {
     const Sorted expected(settings, x);
-    const Values found = decoded(encoded(settings, x), x.size());
+    const Floats found = decoded(encoded(settings, x), x.size());
     const double rounding = tolerance::rounded32(3) * std::max(std::abs(expected.low.front()),
                                                                std::abs(expected.high.back())) +
                             64 * tolerance::kDenormal32;
@@ -231,9 +231,9 @@ TEST(SortQuantization, ErrsByHalfAStepOfItsGroup) {
 }
 
 TEST(SortQuantization, DecodesTheSameFromPackedBitsAndFromContainers) {
-  in_trials(60, 3, [](SortQuantization settings, const Values& x) {
+  in_trials(60, 3, [](SortQuantization settings, const Floats& x) {
     settings.container = false;
-    const Values packed = decoded(encoded(settings, x), x.size());
+    const Floats packed = decoded(encoded(settings, x), x.size());
     settings.container = true;
     EXPECT_EQ(decoded(encoded(settings, x), x.size()), packed);
   });
@@ -241,32 +241,32 @@ TEST(SortQuantization, DecodesTheSameFromPackedBitsAndFromContainers) {
 
 TEST(SortQuantization, KeepsTheEndsOfItsGroups) {
   std::mt19937 random(4);
-  const Values x = trial(0, random);
-  const Values found = decoded(encoded({.bits = 4, .split = 0}, x), x.size());
+  const Floats x = trial(0, random);
+  const Floats found = decoded(encoded({.bits = 4, .split = 0}, x), x.size());
   const auto least = std::min_element(x.begin(), x.end()) - x.begin();
   EXPECT_EQ(found[static_cast<std::size_t>(least)], x[static_cast<std::size_t>(least)]);
 }
 
 TEST(SortQuantization, TakesNothingAndFewerValuesThanGroups) {
-  EXPECT_EQ(decoded(encoded({}, {}), 0), Values{});
+  EXPECT_EQ(decoded(encoded({}, {}), 0), Floats{});
   EXPECT_EQ((SortQuantization{.bits = 6, .split = 2}.for_values(3).split), 1);
   EXPECT_EQ((SortQuantization{.bits = 6, .split = 2}.for_values(0).split), 0);
   EXPECT_EQ(decoded(encoded({.bits = 6, .split = 2}, {1.5f, -2, 4}), 3)[0], 1.5f);
   EXPECT_EQ(decoded(encoded({.bits = 1, .split = 15}, {1.5f, -2, 4, 9}), 4),
-            (Values{1.5f, -2, 4, 9}));
+            (Floats{1.5f, -2, 4, 9}));
 }
 
 TEST(SortQuantization, MakesOneZeroOfBoth) {
-  const Values found = decoded(encoded({.bits = 3, .split = 1}, {-0.0f, -0.0f, 0.0f, -0.0f}), 4);
+  const Floats found = decoded(encoded({.bits = 3, .split = 1}, {-0.0f, -0.0f, 0.0f, -0.0f}), 4);
   for (const float x : found) EXPECT_FALSE(std::signbit(x));
 }
 
 TEST(SortQuantization, LeavesAsTheyAreWhatItsNumbersCannotSay) {
   const float most = std::numeric_limits<float>::max();
-  EXPECT_FALSE(find_groups({.bits = 6, .split = 0}, Values{-most, 0, most}));
-  EXPECT_TRUE(find_groups({.bits = 6, .split = 1}, Values{-most, -1, 1, most}));
-  EXPECT_FALSE(find_groups({}, Values{1, 2, std::nanf(""), 4, 5}));
-  EXPECT_FALSE(find_groups({.sampled = true}, Values{1, 2, 3, 4, INFINITY}));
+  EXPECT_FALSE(find_groups({.bits = 6, .split = 0}, Floats{-most, 0, most}));
+  EXPECT_TRUE(find_groups({.bits = 6, .split = 1}, Floats{-most, -1, 1, most}));
+  EXPECT_FALSE(find_groups({}, Floats{1, 2, std::nanf(""), 4, 5}));
+  EXPECT_FALSE(find_groups({.sampled = true}, Floats{1, 2, 3, 4, INFINITY}));
   CodecTrial trial("sort_quantization");
   EXPECT_TRUE(CodecTrial::raw(trial.frame(at::full({8}, INFINITY))));
   const at::Tensor wide = at::tensor({-3e38f, 3e38f});
@@ -277,14 +277,14 @@ TEST(SortQuantization, LeavesAsTheyAreWhatItsNumbersCannotSay) {
 TEST(SortQuantization, HasGroupsOfNearlyEqualSizesBySample) {
   std::mt19937 random(5);
   std::normal_distribution<float> normal;
-  Values x(500'000);
+  Floats x(500'000);
   for (float& value : x) value = normal(random);
   const SortQuantization exact{.bits = 6, .split = 2};
   SortQuantization sampled = exact;
   sampled.sampled = true;
   const auto groups = find_groups(sampled, x);
   ASSERT_TRUE(groups);
-  Values sorted = x;
+  Floats sorted = x;
   std::sort(sorted.begin(), sorted.end());
   EXPECT_EQ(groups->front().low, sorted.front());
   EXPECT_EQ(groups->back().high, sorted.back());
@@ -296,7 +296,7 @@ TEST(SortQuantization, HasGroupsOfNearlyEqualSizesBySample) {
     EXPECT_EQ(group.low, sorted[static_cast<std::size_t>(before)]) << "limits of groups are exact";
     before = end;
   }
-  const Values found = decoded(encoded(sampled, x), x.size());
+  const Floats found = decoded(encoded(sampled, x), x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
     const auto group = std::find_if(groups->begin(), groups->end(),
                                     [&](const auto& each) { return x[i] <= each.high; });
@@ -307,7 +307,7 @@ TEST(SortQuantization, HasGroupsOfNearlyEqualSizesBySample) {
 TEST(SortQuantization, WritesTheSameBytesOnSeveralThreads) {
   std::mt19937 random(6);
   std::normal_distribution<float> normal;
-  Values x(100'003);
+  Floats x(100'003);
   for (float& value : x) value = normal(random);
   const ForPieces backwards = [](std::int64_t n, std::int64_t, const auto& work) {
     for (std::int64_t end = n; end > 0; end -= std::min<std::int64_t>(end, 7))
@@ -321,7 +321,7 @@ TEST(SortQuantization, WritesTheSameBytesOnSeveralThreads) {
       Bytes payload(expected.size(), std::byte{255});
       encode_groups(settings, *groups, x, payload, backwards);
       EXPECT_EQ(payload, expected);
-      Values found(x.size());
+      Floats found(x.size());
       decode_quantized(payload, found, backwards);
       EXPECT_EQ(found, decoded(expected, x.size()));
     }
@@ -351,7 +351,7 @@ TEST(SortQuantization, MapsZerosTheSameByOperators) {
     const at::Tensor x = at::randn({n}).relu();
     const auto size = static_cast<std::size_t>(n);
     Bytes expected(static_cast<std::size_t>(zero_map_bytes(n)));
-    const Values others = take_zeros_out({x.const_data_ptr<float>(), size}, expected);
+    const Floats others = take_zeros_out({x.const_data_ptr<float>(), size}, expected);
     const at::Tensor map = at::empty({zero_map_bytes(n)}, at::kByte);
     write_zero_map(x, std::ssize(others), map);
     EXPECT_EQ(std::memcmp(map.const_data_ptr(), expected.data(), expected.size()), 0);
@@ -416,7 +416,7 @@ TEST(SortQuantization, RefusesMoreBitsThanACodeHas) {
 // ---- by LibTorch's operators, as on devices ----
 
 TEST(SortQuantization, IsTheSameByOperators) {
-  in_trials(120, 8, [](const SortQuantization& settings, const Values& x) {
+  in_trials(120, 8, [](const SortQuantization& settings, const Floats& x) {
     const at::Tensor values = at::tensor(x);
     const at::Tensor payload = at::empty({settings.payload_bytes(values.numel())}, at::kByte);
     encode_on_device(settings, values, payload);
@@ -439,7 +439,7 @@ TEST(SortQuantization, IsTheSameByOperatorsWhereLimitsAreSampled) {
         const at::Tensor payload = at::empty({settings.payload_bytes(n)}, at::kByte);
         encode_on_device(settings, x, payload);
         const Bytes expected = encoded(
-            settings, Values(x.const_data_ptr<float>(), x.const_data_ptr<float>() + x.numel()));
+            settings, Floats(x.const_data_ptr<float>(), x.const_data_ptr<float>() + x.numel()));
         ASSERT_EQ(std::memcmp(payload.const_data_ptr(), expected.data(), expected.size()), 0)
             << n << ", " << bits << ", " << split;
       }
@@ -467,7 +467,7 @@ TEST(SortQuantization, HasHalfAStepBySampleByOperators) {
   decode_on_device(settings, payload, back);
   const Bytes bytes(static_cast<const std::byte*>(payload.const_data_ptr()),
                     static_cast<const std::byte*>(payload.const_data_ptr()) + payload.numel());
-  const Values table = table_of(bytes, 4);
+  const Floats table = table_of(bytes, 4);
   const float widest = std::max({table[1], table[3], table[5], table[7]});
   EXPECT_LE((x - back).abs().max().item<float>(), widest * 0.501f);
 }

@@ -19,7 +19,7 @@ struct SmallTextModel {
   const char* name;
   const char* options;
 };
-constexpr std::int64_t kTokens = 6;
+constexpr std::int64_t kTextTokens = 6;
 constexpr SmallTextModel kSmallTextModels[] = {
     {"transformer",
      "{vocabulary: 11, tokens: 6, width: 8, heads: 2, feed_forward: 12, blocks: 2, classes: 3}"},
@@ -68,14 +68,14 @@ TEST(TextModels, GiveTheShapesOfTheMetaDeviceAndOneTensorInTheEnd) {
   for_each([](const TextModel& text) {
     const auto shapes = boundary_shapes(text.model());
     const auto sizes = boundary_sizes(text.model());
-    const at::Tensor ids = text.ids(4, kTokens, 1);
+    const at::Tensor ids = text.ids(4, kTextTokens, 1);
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       const Tensors x = text.run(ids, {}, i);
       EXPECT_TRUE(std::ranges::equal(x[0].sizes().slice(1), shapes[i])) << "layer " << i;
       EXPECT_EQ(x.size(), sizes[i]) << "layer " << i;
     }
     EXPECT_EQ(sizes.back(), 1U);
-    EXPECT_EQ(text.outputs(ids).sizes(), output_shape(text.model(), 4, kTokens));
+    EXPECT_EQ(text.outputs(ids).sizes(), output_shape(text.model(), 4, kTextTokens));
   });
 }
 
@@ -83,7 +83,7 @@ TEST(TextModels, LetNoGradientThroughWhatIsNoNumber) {
   for_each([](TextModel& text) {
     text.require_gradients();
     for (std::size_t i = 0; i < text.layers().size(); ++i) {
-      const Tensors x = text.run(text.ids(2, kTokens, 1), {}, i);
+      const Tensors x = text.run(text.ids(2, kTextTokens, 1), {}, i);
       EXPECT_TRUE(x[0].requires_grad()) << "layer " << i;
       for (std::size_t j = 1; j < x.size(); ++j)
         EXPECT_FALSE(x[j].is_floating_point()) << "layer " << i;
@@ -98,9 +98,9 @@ TEST(TextModels, HaveHeadsThatMakeWhatTheModelMakes) {
       head->set_name("heads.0");
       std::vector<at::Tensor> leaves = random_parameters(*head, i);
       for (at::Tensor& leaf : leaves) leaf.set_requires_grad(true);
-      const at::Tensor x = text.run(text.ids(4, kTokens, 1), {}, i)[0];
+      const at::Tensor x = text.run(text.ids(4, kTextTokens, 1), {}, i)[0];
       const at::Tensor y = head->forward_all({x}, leaves, {}, {})[0];
-      EXPECT_EQ(y.sizes(), output_shape(text.model(), 4, kTokens)) << "layer " << i;
+      EXPECT_EQ(y.sizes(), output_shape(text.model(), 4, kTextTokens)) << "layer " << i;
       for (const at::Tensor& gradient : torch::autograd::grad({y}, leaves, {grad_output(y, 9)}))
         EXPECT_TRUE(at::isfinite(gradient).all().item<bool>()) << "layer " << i;
     }
@@ -112,7 +112,7 @@ TEST(TextModels, HaveHeadsThatMakeWhatTheModelMakes) {
 TEST(TextModels, HaveTheGradientOfTheirOutputs) {
   constexpr double kStep = tolerance::kDifferenceStep;
   for_each([](TextModel& text) {
-    const at::Tensor ids = text.ids(3, kTokens, 2);
+    const at::Tensor ids = text.ids(3, kTextTokens, 2);
     for (const bool training : {true, false}) {
       const Pass pass{.training = training, .seed = 3};
       const at::Tensor g = grad_output(text.outputs(ids, pass), 9);
@@ -147,7 +147,7 @@ TEST(TextModels, HaveTheGradientOfTheirOutputs) {
 
 TEST(TextModels, DoNotDependOnTheCutIntoMicroBatches) {
   for_each([](const TextModel& text) {
-    const at::Tensor ids = text.ids(5, kTokens, 1);
+    const at::Tensor ids = text.ids(5, kTextTokens, 1);
     const Pass pass{.seed = 3, .epoch = 2, .minibatch = 5};
     Pass rest = pass;
     rest.first_sample = 2;
@@ -160,7 +160,7 @@ TEST(TextModels, DoNotDependOnTheCutIntoMicroBatches) {
 
 TEST(TextModels, DropInTrainingOnly) {
   for_each([](const TextModel& text) {
-    const at::Tensor ids = text.ids(3, kTokens, 1);
+    const at::Tensor ids = text.ids(3, kTextTokens, 1);
     const auto differs = [&](bool training) {
       return relative_error(text.outputs(ids, {.training = training, .seed = 1}),
                             text.outputs(ids, {.training = training, .seed = 2})) > 1e-3;
@@ -174,7 +174,7 @@ TEST(TextModels, DropInTrainingOnly) {
 
 TEST(TextModels, TakeSamplesOfFewerTokens) {
   for_each([](const TextModel& text) {
-    for (const std::int64_t tokens : {std::int64_t{1}, kTokens - 2})
+    for (const std::int64_t tokens : {std::int64_t{1}, kTextTokens - 2})
       EXPECT_EQ(text.outputs(text.ids(2, tokens, 1)).sizes(),
                 output_shape(text.model(), 2, tokens));
   });
@@ -182,12 +182,12 @@ TEST(TextModels, TakeSamplesOfFewerTokens) {
 
 TEST(TextModels, SeeTheOrderOfTokens) {
   for_each([](const TextModel& text) {
-    const at::Tensor ids = at::tensor({2, 3, 5, 2, 6, 3}, at::kLong).view({1, kTokens});
-    const at::Tensor swapped = at::tensor({2, 5, 3, 2, 6, 3}, at::kLong).view({1, kTokens});
+    const at::Tensor ids = at::tensor({2, 3, 5, 2, 6, 3}, at::kLong).view({1, kTextTokens});
+    const at::Tensor swapped = at::tensor({2, 5, 3, 2, 6, 3}, at::kLong).view({1, kTextTokens});
     const Pass pass{.training = false};
     const auto last = [&](const at::Tensor& x) {
       const at::Tensor y = text.outputs(x, pass);
-      return y.dim() == 3 ? y.select(1, kTokens - 1) : y;
+      return y.dim() == 3 ? y.select(1, kTextTokens - 1) : y;
     };
     EXPECT_GT(relative_error(last(swapped), last(ids)), 1e-6);
   });

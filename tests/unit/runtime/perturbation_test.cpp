@@ -24,8 +24,8 @@ constexpr const char* kOfMlp = "perturb: {gradient_delay: 2, weight_noise: 0.05}
 
 using Named = std::vector<std::pair<std::string, at::Tensor>>;
 
-struct Trained {
-  explicit Trained(const std::string& changes)
+struct Disturbed {
+  explicit Disturbed(const std::string& changes)
       : laboratory(concat("{", changes, "}")),
         trainer(laboratory.plan(), alone, nullptr, nullptr, nullptr) {
     trainer.collect_losses(losses);
@@ -64,22 +64,23 @@ TEST(GradientDelay, OfGpipeIsDelayedSgdSoManyMiniBatchesLater) {
         const std::string shape =
             concat(kNet, ", optimizer: ", optimizer, ", pipeline.stages: ", stages,
                    ", pipeline.microbatches: ", microbatches);
-        const Trained perturbed(
+        const Disturbed perturbed(
             concat(shape, ", scheme: {name: gpipe}, train.epochs: 2, perturb.gradient_delay: 6"));
         const std::string delayed = concat(
             shape, ", train.drain: never, scheme: {name: delayed_sgd, delay: 6}, train.epochs: ");
-        EXPECT_EQ(perturbed.losses, Trained(concat(delayed, 2)).losses) << shape;
-        EXPECT_EQ(first_other(perturbed.parameters(), Trained(concat(delayed, 1)).parameters()), "")
+        EXPECT_EQ(perturbed.losses, Disturbed(concat(delayed, 2)).losses) << shape;
+        EXPECT_EQ(first_other(perturbed.parameters(), Disturbed(concat(delayed, 1)).parameters()),
+                  "")
             << shape;
       }
 }
 
 TEST(GradientDelay, IsThatOfAnyNumberOfUpdates) {
   for (const int delay : {1, 2, 5}) {
-    const Trained perturbed(
+    const Disturbed perturbed(
         concat(kNet, ", scheme: {name: gpipe}, perturb.gradient_delay: ", delay));
-    const Trained delayed(concat(kNet, ", scheme: {name: delayed_sgd, delay: ", delay,
-                                 "}, loader.limit_train: ", 48 - 8 * delay));
+    const Disturbed delayed(concat(kNet, ", scheme: {name: delayed_sgd, delay: ", delay,
+                                   "}, loader.limit_train: ", 48 - 8 * delay));
     EXPECT_EQ(first_other(perturbed.parameters(), delayed.parameters()), "") << delay;
     EXPECT_TRUE(std::ranges::equal(delayed.losses,
                                    std::span(perturbed.losses).first(delayed.losses.size())))
@@ -90,21 +91,21 @@ TEST(GradientDelay, IsThatOfAnyNumberOfUpdates) {
 /// Every stage of PipeDream has that many updates more of delay.
 TEST(GradientDelay, AddsToTheDelayOfTheScheme) {
   const std::string shape = concat(kNet, ", pipeline.stages: 3, ");
-  const Trained perturbed(concat(shape,
-                                 "scheme: {name: pipedream}, train: {epochs: 2, drain: never}, "
-                                 "perturb.gradient_delay: 6"));
+  const Disturbed perturbed(concat(shape,
+                                   "scheme: {name: pipedream}, train: {epochs: 2, drain: never}, "
+                                   "perturb.gradient_delay: 6"));
   const std::string delayed =
       concat(shape,
              "train.drain: never, scheme: {name: delayed_sgd, delay: [8, 7, 6]}, "
              "train.epochs: ");
-  EXPECT_EQ(perturbed.losses, Trained(concat(delayed, 2)).losses);
-  EXPECT_EQ(first_other(perturbed.parameters(), Trained(concat(delayed, 1)).parameters()), "");
+  EXPECT_EQ(perturbed.losses, Disturbed(concat(delayed, 2)).losses);
+  EXPECT_EQ(first_other(perturbed.parameters(), Disturbed(concat(delayed, 1)).parameters()), "");
 }
 
 TEST(GradientDelay, ForgetsNothingWhereThePipelineIsDrained) {
   const std::string training =
       concat(kNet, ", scheme: {name: gpipe}, train.epochs: 2, perturb.gradient_delay: 2");
-  const Trained whole(concat(training, ", train.drain: never")),
+  const Disturbed whole(concat(training, ", train.drain: never")),
       drained(concat(training, ", train.checkpoint: {every: 2, unit: minibatch}"));
   EXPECT_EQ(difference(whole.trainer.stages(), drained.trainer.stages()), "");
   EXPECT_EQ(whole.losses, drained.losses);
@@ -112,9 +113,9 @@ TEST(GradientDelay, ForgetsNothingWhereThePipelineIsDrained) {
 
 TEST(Perturbation, OfNothingIsNoPerturbation) {
   const std::string training = concat(kNet, ", scheme: {name: spectrain}, pipeline.stages: 3");
-  const Trained plain(training), idle(concat(training,
-                                             ", perturb: {gradient_delay: 0, weight_noise: 0, "
-                                             "stale_batch_norm: 0}"));
+  const Disturbed plain(training), idle(concat(training,
+                                               ", perturb: {gradient_delay: 0, weight_noise: 0, "
+                                               "stale_batch_norm: 0}"));
   EXPECT_EQ(difference(plain.trainer.stages(), idle.trainer.stages()), "");
   EXPECT_EQ(plain.losses, idle.losses);
   EXPECT_EQ(plain.trainer.epochs().back().test_loss, idle.trainer.epochs().back().test_loss);
@@ -122,9 +123,9 @@ TEST(Perturbation, OfNothingIsNoPerturbation) {
 
 TEST(Perturbation, DoesMatter) {
   const std::string training = concat(kNet, ", scheme: {name: gpipe}");
-  const Trained plain(training);
+  const Disturbed plain(training);
   for (const char* option : {"gradient_delay: 1", "weight_noise: 0.01"}) {
-    const Trained other(concat(training, ", perturb: {", option, "}"));
+    const Disturbed other(concat(training, ", perturb: {", option, "}"));
     EXPECT_NE(first_other(plain.parameters(), other.parameters()), "") << option;
   }
 }
@@ -161,7 +162,7 @@ TEST(Perturbation, GivesTheSameBitsInEveryExecutionOfOtherShapes) {
 TEST(WeightNoise, LeavesStoredWeightsAloneInEveryScheme) {
   for_every_scheme([](const std::string& scheme) {
     const std::string training = concat(scheme, ", dataset.train: 40, ", kOfMlp);
-    const Trained before(concat(training, ", train.epochs: 0")),
+    const Disturbed before(concat(training, ", train.epochs: 0")),
         after(concat(training, ", optimizer.lr: 0"));
     EXPECT_EQ(first_other(before.parameters(), after.parameters()), "") << scheme;
   });
@@ -170,10 +171,10 @@ TEST(WeightNoise, LeavesStoredWeightsAloneInEveryScheme) {
 TEST(WeightNoise, DependsOnNoCutAndNoRecomputation) {
   const std::string training = concat(
       kNet, ", scheme: {name: gpipe}, pipeline.microbatches: 2, perturb.weight_noise: 0.1, ");
-  const Trained one(concat(training, "pipeline.stages: 1"));
+  const Disturbed one(concat(training, "pipeline.stages: 1"));
   for (const char* other : {"pipeline.stages: 2", "pipeline.stages: 8",
                             "pipeline: {stages: 3, microbatches: 2, recompute: always}"}) {
-    const Trained trained(concat(training, other));
+    const Disturbed trained(concat(training, other));
     EXPECT_EQ(difference(one.trainer.stages(), trained.trainer.stages()), "") << other;
     EXPECT_EQ(one.losses, trained.losses) << other;
   }
@@ -181,7 +182,7 @@ TEST(WeightNoise, DependsOnNoCutAndNoRecomputation) {
 
 /// The loss of an evaluation of a plan of eight test samples with the parameters of one training
 /// and the buffers of another; null: those that a training begins with.
-double evaluated(Laboratory& laboratory, const Trained& parameters, const Trained* buffers) {
+double evaluated(Laboratory& laboratory, const Disturbed& parameters, const Disturbed* buffers) {
   const Stages stages = laboratory.plan().stages();
   for (std::size_t k = 0; k < stages.size(); ++k) {
     const Named own = stages[k]->named_parameters(), statistics = stages[k]->named_buffers();
@@ -205,7 +206,7 @@ TEST(StaleBatchNorm, EvaluatesWithStatisticsFromBeforeTheLastMiniBatches) {
         "scheme: {name: spectrain}, pipeline.batch_norm: deferred, pipeline.microbatches: 2",
         "scheme: {name: one_f_one_b}, pipeline.microbatches: 2, pipeline.recompute: always"}) {
     const std::string training = concat(kNet, ", pipeline.stages: 3, ", scheme);
-    const Trained stale(concat(training, ", perturb.stale_batch_norm: 2")), plain(training),
+    const Disturbed stale(concat(training, ", perturb.stale_batch_norm: 2")), plain(training),
         shorter(concat(training, ", loader.limit_train: 32"));
     EXPECT_EQ(difference(stale.trainer.stages(), plain.trainer.stages()), "")
         << scheme << ": the training is not disturbed, and the newest statistics are saved";
@@ -218,7 +219,7 @@ TEST(StaleBatchNorm, EvaluatesWithStatisticsFromBeforeTheLastMiniBatches) {
 
 TEST(StaleBatchNorm, HasTheFirstStatisticsWhileThereAreNoOlderOnes) {
   const std::string training = concat(kNet, ", scheme: {name: gpipe}, pipeline.stages: 3");
-  const Trained stale(concat(training, ", train.epochs: 2, perturb.stale_batch_norm: 6")),
+  const Disturbed stale(concat(training, ", train.epochs: 2, perturb.stale_batch_norm: 6")),
       first(training), second(concat(training, ", train.epochs: 2"));
   Laboratory laboratory(concat("{", training, "}"));
   EXPECT_EQ(stale.trainer.epochs()[0].test_loss, evaluated(laboratory, first, nullptr));

@@ -16,7 +16,7 @@ std::string claim(const std::string& say, const std::string& p, const std::strin
   return concat(R"({"say": ")", say, R"(", "tests": [{"verdict": "not shown", "p": )", p, ", ",
                 more, "}]}");
 }
-const std::string kLess = R"("kind": "less", "effect": 0.01, "p_sign_flips": 0.002)";
+const std::string kLessThan = R"("kind": "less", "effect": 0.01, "p_sign_flips": 0.002)";
 
 Value table(const std::vector<std::string>& claims) {
   return parse_json(concat(R"({"claims": [)", join(claims, ", "), "]}"), "table.json");
@@ -35,10 +35,10 @@ std::string alone(const std::string& p, const std::string& more) {
 }
 
 TEST(Families, AreCorrectedOverAllTablesAndWhatHasNotRun) {
-  const Value decided =
-      decided_together({table({claim("P1: a", "0.02", kLess), claim("S1: b", "0.001", kLess)}),
-                        table({claim("P2: c", "null", kLess), claim("P3: d", "0.01", kLess)})},
-                       {"P1", "P2", "P3"});
+  const Value decided = decided_together(
+      {table({claim("P1: a", "0.02", kLessThan), claim("S1: b", "0.001", kLessThan)}),
+       table({claim("P2: c", "null", kLessThan), claim("P3: d", "0.01", kLessThan)})},
+      {"P1", "P2", "P3"});
   EXPECT_EQ(decided.find("comparisons")->integer, 3);
   ASSERT_EQ(decided.find("claims")->items.size(), 3u);
   EXPECT_NEAR(p_of(decided, 0), 0.04, tolerance::kFewOperations);  // 0.02 × 2
@@ -51,8 +51,8 @@ TEST(Families, AreCorrectedOverAllTablesAndWhatHasNotRun) {
 }
 
 TEST(Families, HoldALessWhereBothTestsSaySo) {
-  EXPECT_EQ(alone("0.05", kLess), "held");
-  EXPECT_EQ(alone("0.051", kLess), "not shown");
+  EXPECT_EQ(alone("0.05", kLessThan), "held");
+  EXPECT_EQ(alone("0.051", kLessThan), "not shown");
   EXPECT_EQ(alone("0.05", R"("kind": "less", "effect": 0.01, "p_sign_flips": 0.0625)"),
             "not shown");
   EXPECT_EQ(alone("0.05", R"("kind": "less", "effect": 0.01, "p_sign_flips": null)"), "not shown");
@@ -69,7 +69,7 @@ TEST(Families, DecideACloseByItsOwnTest) {
 TEST(Families, LeaveHowRunsEndAsItIs) {
   const Value decided = decided_together(
       {table({R"({"say": "a", "tests": [{"kind": "learns", "verdict": "held", "hits": 3}]})",
-              claim("b", "0.04", kLess)})},
+              claim("b", "0.04", kLessThan)})},
       {});
   EXPECT_EQ(decided.find("comparisons")->integer, 1);
   EXPECT_EQ(verdict_of(decided, 0), "held");
@@ -78,7 +78,7 @@ TEST(Families, LeaveHowRunsEndAsItIs) {
 
 TEST(Families, RefuseWhatIsNoTableAndIdsThatNoClaimHas) {
   EXPECT_THROW(decided_together({Value::mapping()}, {}), Error);
-  EXPECT_EQ(error_text([] { decided_together({table({claim("P1: a", "1", kLess)})}, {"P"}); }),
+  EXPECT_EQ(error_text([] { decided_together({table({claim("P1: a", "1", kLessThan)})}, {"P"}); }),
             "no claim of the tables begins with 'P:'");
 }
 

@@ -10,9 +10,9 @@
 # or any other folder.
 include_guard()
 
-# Replaces the sources of a target by units in the build folder. Files of a room that have equal options of their own are
-# units of it, too; those with definitions of their own, or that do not want the precompiled header, are compiled by
-# themselves. These properties are set before this is called.
+# Replaces the sources of a target by units in the build folder. Files of a room that have the same options of their own
+# form units of their own; those with definitions of their own, or that do not want the precompiled header, are compiled
+# by themselves. These properties are set before this is called.
 function(pipewright_compile_together target)
   if(NOT PIPEWRIGHT_TOGETHER)
     return()

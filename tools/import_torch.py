@@ -89,7 +89,7 @@ def remarks(export, document, module, inputs, choose):
     if frozen:
         yield f"parameters that require no gradient are left as they are: {len(frozen)}, the first '{frozen[0]}'"
     named = {*export.constants, *document["parameters"], *export.ties, *export.ties.values()}
-    unused = [name for name, parameter in module.named_parameters() if name not in named and parameter.numel() > 0]
+    unused = [name for name, parameter in module.named_parameters() if name not in named]
     if unused:
         yield f"parameters that the output does not depend on are left out: {len(unused)}, the first '{unused[0]}'"
     written = [document["input"], *document.get("further_inputs", [])]

@@ -29,6 +29,8 @@ void visit_layer(Visitor& visit, Cost& cost) {
   visit.if_any("fused_prediction", cost.fused_prediction);
   visit.if_any("head", cost.head);
   visit.if_any("head_update", cost.head_update);
+  visit.if_any("head_peak", cost.head_peak);
+  visit.if_any("head_peak_adding", cost.head_peak_adding);
   visit("flops", cost.flops);
   visit.if_any("kernels", cost.kernels);
   visit.if_any("update_kernels", cost.update_kernels);

@@ -35,6 +35,8 @@ struct LayerCost {
   /// s, forward, loss and backward of the auxiliary head that a stage which ends here would have,
   /// and the update of its parameters; 0: not measured
   double head = 0, head_update = 0;
+  /// Peak bytes of that head's pass, as peak_bytes and peak_adding_bytes; 0: not measured
+  std::int64_t head_peak = 0, head_peak_adding = 0;
   double flops = 0;          ///< operations of the forward; a multiply-add counts 2
   std::int64_t kernels = 0;  ///< operators that the forward starts on its device; 0: not counted
   std::int64_t update_kernels = 0;    ///< the same of the update

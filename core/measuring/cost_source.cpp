@@ -183,6 +183,7 @@ SourcedCosts CostSource::of_profile(const Experiment& experiment, const Hardware
   complete_weight_times(profile, weight_moves(experiment));
   Layout layout = cut_by(experiment, profile);
   AuxiliaryHeads heads = counted_heads(experiment);
+  take_peaks(heads, profile);
   if (!take_times(heads, profile, weight_moves(experiment)))
     from +=
         "; auxiliary heads take no time, for it has none: `pipewright profile` measures them with "

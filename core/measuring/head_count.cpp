@@ -13,18 +13,35 @@
 namespace pipewright {
 namespace {
 
-/// Peaks of the head's pass, measured behind a stage of one layer.
-void count_peaks(LayerCost& cost, const Experiment& e, std::size_t layer, const LayerPtr& head,
-                 const Tensors& inputs, const at::Tensor& targets) {
-  const at::TensorOptions options = at::TensorOptions(e.train.precision.weights).device(at::kMeta);
+/// What the head needs, but for its peaks. Its parameters are called as in whatever stage.
+LayerCost count_head(const Experiment& e, const LayerPtr& head, const at::Tensor& output) {
+  const at::NoGradGuard no_grad;
+  head->set_name("heads.0");
+  Tensors values{at::empty_like(output, output.options().device(at::kMeta))};
+  const std::int64_t gradient = boundary_bytes(values);
+  LayerCost cost = count_layer(*head, values, e);
+  cost.activation_bytes = gradient;
+  return cost;
+}
+
+}  // namespace
+
+LayerCost head_memory(const Experiment& e, std::size_t layer, const Tensors& inputs,
+                      const at::Tensor& output, const at::Tensor& targets) {
+  const LayerPtr head = e.model->head(layer);
+  if (!head) return {};
+  LayerCost cost = count_head(e, head, output);
+  const at::Device device = output.device();
   Stage stage({.layers = {e.layers[layer]},
                .head = head,
-               .options = options,
+               .options = at::TensorOptions(e.train.precision.weights).device(device),
                .narrow = e.train.precision.narrow(),
+               .channels_last = e.layout.channels_last.value_or(false),
                .optimizer = e.optimizer.get(),
                .loss = e.loss.get()},
               e.train.seed);
-  MemoryCount count(at::kMeta);
+  const at::AutoGradMode record(true);
+  MemoryCount count(device);
   int id = 0;
   const auto most = [&] {
     stage.forward(id, inputs, {}, /*input_gradient=*/false);
@@ -37,22 +54,8 @@ void count_peaks(LayerCost& cost, const Experiment& e, std::size_t layer, const 
   std::int64_t adding = most();
   if (cost.copy_bytes > 0) adding = std::max(adding - cost.copy_bytes, most());  // sums become wide
   cost.peak_adding_bytes = std::max(adding, cost.peak_bytes);
-}
-
-LayerCost count_head(const Experiment& e, std::size_t layer, const Tensors& inputs,
-                     const Tensors& outputs, const at::Tensor& targets) {
-  const LayerPtr head = e.model->head(layer);
-  if (!head) return {};
-  head->set_name("heads.0");  // whatever its stage is
-  Tensors values{outputs[0]};
-  LayerCost cost = count_layer(*head, values, e);
-  cost.activation_bytes = boundary_bytes({outputs[0]});
-  const at::AutoGradMode record(true);
-  count_peaks(cost, e, layer, head, inputs, targets);
   return cost;
 }
-
-}  // namespace
 
 AuxiliaryHeads count_heads(const Experiment& e, int stages) {
   AuxiliaryHeads heads{.stages = e.scheme->auxiliary_sites(stages), .behind = {}};
@@ -64,9 +67,18 @@ AuxiliaryHeads count_heads(const Experiment& e, int stages) {
   for (std::size_t layer = 0; layer + 1 < e.layers.size(); ++layer) {
     const Tensors inputs = x;
     count_layer(*e.layers[layer], x, e);
-    heads.behind.push_back(count_head(e, layer, inputs, x, batch.y));
+    heads.behind.push_back(head_memory(e, layer, inputs, x[0], batch.y));
   }
   return heads;
+}
+
+void take_peaks(AuxiliaryHeads& heads, const Profile& profile) {
+  for (std::size_t i = 0; i < heads.behind.size(); ++i) {
+    const LayerCost& measured = profile.layers[i];
+    if (measured.head_peak_adding == 0) continue;
+    heads.behind[i].peak_bytes = measured.head_peak;
+    heads.behind[i].peak_adding_bytes = measured.head_peak_adding;
+  }
 }
 
 }  // namespace pipewright

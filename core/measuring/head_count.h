@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Counts what auxiliary heads cost, on the meta device.
+/// What auxiliary heads cost: counted on the meta device, the memory of their passes measured, too.
 #pragma once
 
 #include "core/cost/cost.h"
@@ -12,5 +12,13 @@ namespace pipewright {
 /// pass; no times. Its activation_bytes are the gradient of the output that it classifies. All 0
 /// where the model has no head. Nothing is counted for a scheme without heads.
 AuxiliaryHeads count_heads(const Experiment& experiment, int stages);
+
+/// The same of the head behind layer `layer`, on that layer's `inputs` and its first `output`. The
+/// memory of its pass is that of their device: on the meta device without workspaces of kernels.
+LayerCost head_memory(const Experiment& experiment, std::size_t layer, const Tensors& inputs,
+                      const at::Tensor& output, const at::Tensor& targets);
+
+/// Gives heads the memory of passes that the profile has measured. Others keep what was counted.
+void take_peaks(AuxiliaryHeads& heads, const Profile& profile);
 
 }  // namespace pipewright

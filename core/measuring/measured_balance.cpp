@@ -25,15 +25,13 @@ StageMemories stage_memories(const Experiment& e, const Profile& profile, int st
   shape.stages = stages;
   check_schedule_size(shape, shape.minibatches);
   const ProvedSchedule proved = prove(e.schedule_in(shape));
+  AuxiliaryHeads heads = count_heads(e, stages);
+  take_peaks(heads, profile);
   const Holdings held = e.holdings(proved.schedule);
   std::vector<std::vector<LayerPtr>> each;
   for (const LayerPtr& layer : e.layers) each.push_back({layer});
-  return {profile,
-          stage_moments(proved),
-          held.slots(),
-          count_heads(e, stages),
-          held.table_bytes(each),
-          e.pipeline.slices};
+  return {profile,          stage_moments(proved),  held.slots(),
+          std::move(heads), held.table_bytes(each), e.pipeline.slices};
 }
 
 Layout cut_by(const Experiment& e, const Profile& profile) {

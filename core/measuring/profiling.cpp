@@ -13,6 +13,7 @@
 #include "core/base/wording.h"
 #include "core/experiment/catalogue.h"
 #include "core/experiment/identity.h"
+#include "core/measuring/head_count.h"
 #include "core/measuring/layer_count.h"
 #include "core/measuring/layer_measurement.h"
 #include "core/measuring/made_up_batch.h"
@@ -45,7 +46,7 @@ void count_all(Profile& profile, const Experiment& e) {
 
 /// Measures the auxiliary head behind layer i, if the model has one, on what that layer passes on.
 void measure_head(LayerCost& cost, const Experiment& e, std::size_t i,
-                  const ProfileSettings& settings, const Boundary& outputs,
+                  const ProfileSettings& settings, const Boundary& inputs, const Boundary& outputs,
                   const at::Tensor& targets, double seconds) {
   const LayerPtr head = e.model->head(i);
   if (!head) return;
@@ -57,6 +58,9 @@ void measure_head(LayerCost& cost, const Experiment& e, std::size_t i,
   measurement.measure_times(settings.repetitions, seconds).give(times);
   cost.head = times.forward + times.backward;
   cost.head_update = times.update;
+  const LayerCost memory = head_memory(e, i, inputs.tensors, outputs.tensors[0], targets);
+  cost.head_peak = memory.peak_bytes;
+  cost.head_peak_adding = memory.peak_adding_bytes;
 }
 
 /// Measures layer i, its times into `times`, and returns what it passes on.
@@ -79,7 +83,8 @@ Boundary measure_layer(Profile& profile, const Experiment& e, std::size_t i,
   }
   measurement.measure_peak(profile.layers[i]);
   Boundary outputs = measurement.measure_kept(profile.layers);
-  if (heads && !last) measure_head(profile.layers[i], e, i, settings, outputs, targets, seconds);
+  if (heads && !last)
+    measure_head(profile.layers[i], e, i, settings, before, outputs, targets, seconds);
   return outputs;
 }
 

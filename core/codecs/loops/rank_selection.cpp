@@ -24,9 +24,9 @@ using Key = std::int32_t;
 using Keys = std::vector<Key>;
 constexpr Key kLowest = std::numeric_limits<Key>::min(), kHighest = std::numeric_limits<Key>::max();
 
-constexpr std::int64_t kKeysOfABlock = 2048;  // values whose keys stay in the first-level cache
-constexpr std::int64_t kRankedAtOnce = 1 << 17;
-constexpr std::int64_t kSortAtOnce = 4096;  // up to this many values are sorted instead
+constexpr std::int64_t kKeysOfABlock = 2048;     // values whose keys stay in the first-level cache
+constexpr std::int64_t kRankedAtOnce = 1 << 17;  // values of a piece of parallel work, at least
+constexpr std::int64_t kSortAtOnce = 4096;       // up to this many values are sorted instead
 constexpr std::int64_t kSample = 1 << 16;
 constexpr std::size_t kMostRanks = 64;  // with more ranks, nearly all values would be collected
 constexpr double kDeviations = 4;       // of a rank in the sample: fails once in 16,000 times

@@ -62,6 +62,8 @@ TEST(HeadTimes, AreMeasuredUnderASchemeThatHasHeads) {
     EXPECT_EQ(without.layers[layer].head, 0) << layer;
   }
   EXPECT_EQ(with.layers[3].head, 0);
+  EXPECT_EQ(with.layers[3].head_peak_adding, 0);
+  EXPECT_EQ(without.layers[0].head_peak_adding, 0);
   EXPECT_EQ(with.layers[0].activation_bytes, without.layers[0].activation_bytes);
 
   const fixtures::TemporaryFolder folder;
@@ -76,6 +78,9 @@ TEST(HeadTimes, AreMeasuredUnderASchemeThatHasHeads) {
   EXPECT_EQ(measured.stages[1].head, with.layers[1].head);
   EXPECT_EQ(measured.stages[1].update, with.layers[1].update + with.layers[1].head_update);
   EXPECT_EQ(measured.from.find("auxiliary heads"), std::string::npos) << measured.from;
+  EXPECT_EQ(measured.stages[1].head_memory.peak_bytes, with.layers[1].head_peak);
+  EXPECT_EQ(measured.stages[1].head_memory.peak_adding_bytes, with.layers[1].head_peak_adding);
+  EXPECT_GT(unmeasured.stages[1].head_memory.peak_adding_bytes, 0) << "counted";
   EXPECT_EQ(unmeasured.stages[1].head, 0);
   EXPECT_NE(unmeasured.from.find("auxiliary heads take no time"), std::string::npos)
       << unmeasured.from;

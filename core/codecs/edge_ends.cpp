@@ -21,12 +21,6 @@ int number(const std::string& text) {
 
 }  // namespace
 
-bool by_sample(const Compression& compression) {
-  const auto one = [](const NamedCodec& named) { return named.codec && named.codec->by_sample(); };
-  return std::ranges::any_of(
-      compression, [&](const EdgeCodecs& edge) { return one(edge.forward) || one(edge.backward); });
-}
-
 const NamedCodec& EdgeEnds::codec(int peer, bool backward) const {
   const EdgeCodecs& codecs = (*compression_)[as_size(edge(peer))];
   return backward ? codecs.backward : codecs.forward;

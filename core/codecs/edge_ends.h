@@ -36,9 +36,6 @@ using Compression = std::vector<EdgeCodecs>;
 /// Greatest number of values of a tensor at each edge. Empty: unknown.
 using EdgeValues = std::vector<std::int64_t>;
 
-/// Whether a codec needs CodecCall::samples.
-bool by_sample(const Compression& compression);
-
 class EdgeEnds {
  public:
   /// `compression` must outlive the object.

@@ -77,6 +77,8 @@ void name_weights(Experiment& e, const Value& resolved) {
     for (const ParameterSpec& spec : layer->parameters())
       if (!spec.drawn_as.empty())
         e.weights.begins_as[parameter_name(*layer, spec.name)] = spec.drawn_as;
+  const Value* const tie = resolved.find_path("model.tie");
+  e.weights.copies = tie != nullptr && tie->text == "late";
   const std::string model = resolved.find_path("model.name")->text;
   const std::string format = resolved.find_path("model.weights_format")->text;
   if (format == kOwnFormat) return;
@@ -344,6 +346,11 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
                  concat("pipeline.microbatches is ", e.pipeline.microbatches,
                         "; a mini-batch has only ", counted(share, "sample"),
                         e.pipeline.replicas > 1 ? " per replica" : "", " (loader.batch_size)"));
+  if (e.train.sum_gradients && e.loss->over_minibatch())
+    problems.add(place_in(document, "train.gradient"),
+                 "train.gradient is sum, the sum of the micro-batches' means, and loss.average is "
+                 "tokens, one mean over all tokens of the mini-batch; expected gradient: mean, or "
+                 "average: samples");
   const bool list = document.find_path("pipeline.balance") != nullptr;
   try {
     e.layers = e.model->layers();

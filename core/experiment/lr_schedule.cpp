@@ -8,6 +8,11 @@
 #include "core/base/text.h"
 
 namespace pipewright {
+namespace {
+
+constexpr double kRounding = 1e-12;  // 0.07 × 100 is 7.000000000000001, and means 7
+
+}  // namespace
 
 LrSchedule::LrSchedule(Options& options)
     : name_(options.choice(
@@ -57,9 +62,9 @@ LrSchedule::LrSchedule(Options& options)
 double LrSchedule::at(double lr, std::int64_t t, std::int64_t total) const {
   const bool shifted = decays_after_warmup_ && name_ != "step" && name_ != "multistep";
   const std::int64_t length =
-      warmup_share_ > 0
-          ? static_cast<std::int64_t>(std::ceil(warmup_share_ * static_cast<double>(total)))
-          : warmup_length_;
+      warmup_share_ > 0 ? static_cast<std::int64_t>(std::ceil(
+                              warmup_share_ * static_cast<double>(total) * (1 - kRounding)))
+                        : warmup_length_;
   const std::int64_t shift = shifted ? length : 0;
   const double rate = decayed(lr, std::max<std::int64_t>(t - shift, 0), total - shift);
   if (t >= length) return rate;

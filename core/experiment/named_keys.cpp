@@ -2,7 +2,6 @@
 #include "core/experiment/named_keys.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "core/base/registry.h"
 #include "core/base/wording.h"
@@ -53,7 +52,8 @@ std::vector<std::string> columns_to_come(const RunConfig& config) {
   return columns;
 }
 
-/// Calls all parts and throws their problems together.
+}  // namespace
+
 void check_all(const std::vector<std::function<void()>>& parts) {
   std::vector<std::string> wrong;
   for (const auto& part : parts) try {
@@ -65,8 +65,6 @@ void check_all(const std::vector<std::function<void()>>& parts) {
     }
   if (!wrong.empty()) throw Error(ErrorKind::Experiment, join(wrong, "\n"));
 }
-
-}  // namespace
 
 void check_named_keys(const Value& document, const std::vector<RunRecord>& runs) {
   Problems problems;

@@ -2,6 +2,7 @@
 /// Checks what `table`, `plot` and `claims` name before anything is trained.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,9 @@
 #include "core/records/run_record.h"
 
 namespace pipewright {
+
+/// Calls all parts and throws the Error{Experiment} of all of them together, each line once.
+void check_all(const std::vector<std::function<void()>>& parts);
 
 /// Reads these sections of the document and looks up each key they name in the runs, using only
 /// their label, config and varied; of claims also the values. Throws Error{Experiment} with all

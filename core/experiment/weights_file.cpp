@@ -131,6 +131,19 @@ std::string prefix_of(const WeightsFile& file, const NamedShapes& declared) {
   return {};
 }
 
+/// Refuses a file in which copies of one parameter differ.
+void check_copies(const WeightsFile& file, const std::map<std::string, at::Tensor>& given,
+                  const NameTranslation& translated) {
+  for (const auto& [name, first] : file.begins_as) {
+    const auto one = first_of(source_of(name, file, translated), given),
+               other = first_of(source_of(first, file, translated), given);
+    if (is_fresh(name, file) || at::equal(one->second, other->second)) continue;
+    throw data_error(file.path, "'", one->first, "' and '", other->first,
+                     "' differ, and model.tie: late makes them copies of one parameter; expected "
+                     "tie: none or start, or a file with one of them");
+  }
+}
+
 }  // namespace
 
 void check_weights(const WeightsFile& file, const NamedShapes& declared) {
@@ -153,6 +166,7 @@ void load_weights(const WeightsFile& file,
   const TensorFile content = read_safetensors(file.path);
   const std::map<std::string, at::Tensor> given(content.tensors.begin(), content.tensors.end());
   const NameTranslation translated = translation(file);
+  if (file.copies) check_copies(file, given, translated);
   for (const auto& [name, tensor] : state) {
     const ForeignTensor source = source_of(name, file, translated);
     if (source.names.empty() || is_fresh(name, file)) continue;

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/measuring/boundaries.h"
 #include "core/measuring/made_up_batch.h"
+#include "core/measuring/profiling.h"
 #include "core/tensors/torch.h"
 
 namespace pipewright {
@@ -103,7 +104,7 @@ void compress_gradients(std::vector<StageCost>& costs, const Experiment& experim
 
 std::vector<EdgeMessage> edge_messages(const Experiment& e) {
   const auto meta = at::TensorOptions(e.train.precision.values).device(at::kMeta);
-  const auto samples = e.loader.batch_size / e.pipeline.replicas / e.pipeline.microbatches;
+  const std::int64_t samples = described(e, at::kMeta).samples;  // as all other costs
   Tensors inputs = made_up_batch(*e.model, samples, meta).x;
   std::vector<EdgeMessage> edges;
   // Without a codec only integers count, and models get them from their inputs.

@@ -20,9 +20,9 @@ namespace pipewright {
 /// modelled_link_mib_per_s (what the slowest link used can carry), modelled_state_gib (weights of
 /// all versions, gradients and optimizer, of all workers), modelled_memory_gib (all bytes at each
 /// worker's peak), modelled_worker_state_gib and modelled_worker_memory_gib (of the worker that has
-/// most), modelled_activation_gib (memory less state) and modelled_parameters. Runs with epochs
-/// also get modelled_hours, up to the end of their last epoch. Runs that differ only in their seed
-/// are modelled once. Returns the origins of the times in words, each once. Throws
+/// most), modelled_activation_gib (memory less state) and modelled_parameters. Runs that
+/// are done also get modelled_hours, up to the end of their last epoch. Runs that differ only in
+/// their seed are modelled once. Returns the origins of the times in words, each once. Throws
 /// Error{Experiment} if the hardware has no rates, does not compute in a run's precision, or has
 /// fewer devices than there are workers.
 std::set<std::string> add_modelled(std::vector<RunRecord>& runs, const Hardware& hardware);

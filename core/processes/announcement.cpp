@@ -2,6 +2,7 @@
 #include "core/processes/announcement.h"
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/nn/memory_format.h"
 #include "core/tensors/torch.h"
 
@@ -11,7 +12,7 @@ namespace {
 /// Length of an announcement in 64-bit numbers: the link, the number of tensors, then of each the
 /// type, whether it is in channels-last memory, the number of dimensions and the sizes. A short one
 /// is the link alone.
-constexpr std::int64_t kNumbers = 512;
+constexpr std::int64_t kNumbers = 8192;
 
 }  // namespace
 
@@ -46,23 +47,19 @@ at::Tensor announcement(int link) {
 }
 
 at::Tensor announcement(int link, const Shapes& shapes) {
-  const at::Tensor numbers = room_for_announcement();
-  std::int64_t* next = numbers.mutable_data_ptr<std::int64_t>();
-  const std::int64_t* const end = next + kNumbers;
-  auto put = [&](std::int64_t value) {
-    PIPEWRIGHT_CHECK(next < end, "a message of ", shapes.size(),
-                     " tensors is too long to announce");
-    *next++ = value;
-  };
-  put(link);
-  put(std::ssize(shapes));
+  std::vector<std::int64_t> numbers{link, std::ssize(shapes)};
   for (const Shape& shape : shapes) {
-    put(static_cast<std::int64_t>(shape.type));
-    put(shape.channels_last ? 1 : 0);
-    put(std::ssize(shape.sizes));
-    for (const std::int64_t size : shape.sizes) put(size);
+    numbers.push_back(static_cast<std::int64_t>(shape.type));
+    numbers.push_back(shape.channels_last ? 1 : 0);
+    numbers.push_back(std::ssize(shape.sizes));
+    numbers.insert(numbers.end(), shape.sizes.begin(), shape.sizes.end());
   }
-  return numbers;
+  if (std::ssize(numbers) > kNumbers)
+    throw Error(ErrorKind::Experiment,
+                concat("a message between two stages has ", shapes.size(),
+                       " tensors, more than processes can exchange at once; cut the model "
+                       "elsewhere, or give pipeline.execution: threads"));
+  return at::tensor(numbers, at::kLong);
 }
 
 int announced_link(const at::Tensor& numbers) {

@@ -26,9 +26,10 @@ Shapes shapes_of(const Tensors& message);
 /// Uninitialised tensors of these shapes.
 Tensors room_for(const Shapes& shapes, at::Device device);
 
-/// A tensor to receive an announcement into; all announcements have its size.
+/// A tensor of zeros to receive an announcement into, which is as long or shorter.
 at::Tensor room_for_announcement();
-/// The announcement of a message over that link.
+/// The announcement of a message over that link. Throws Error{Experiment} if it has too many
+/// tensors: more than 8192 numbers, of which each tensor needs three and its sizes.
 at::Tensor announcement(int link, const Shapes& shapes);
 /// A short one, if the shapes are known.
 at::Tensor announcement(int link);

@@ -13,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/nn/layer.h"
 #include "core/processes/wire_team.h"
 #include "core/runtime/devices/device_group.h"
 

@@ -38,9 +38,10 @@ double two_sided_p(const MeanDifference& difference);
 /// magnitude. At 0.05 it decides as the 90 % interval does.
 double equivalence_p(const MeanDifference& difference, double margin);
 
+inline constexpr std::size_t kMostSigns = 40;
 /// The exact two-sided p of the mean of paired differences under all 2ⁿ choices of their signs
-/// (Fisher's randomisation test), for at most 20 differences. Means that differ by rounding alone
-/// count as equal.
+/// (Fisher's randomisation test), for at most kMostSigns differences. Means that differ by rounding
+/// alone count as equal.
 double sign_flip_p(std::span<const double> differences);
 
 /// Pearson's correlation of at least two pairs; kNoNumber where the values of a side are all equal.

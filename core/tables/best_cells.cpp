@@ -21,8 +21,9 @@ struct NamedCell {
   std::string name;  ///< "vgg16, PD4"
 };
 
-/// The cells with numbers, the best first, and those in which runs failed last: the mean of the
-/// runs that survived is none of all runs. Where runs have not reached a loss, there is none.
+/// The cells with numbers, the best first, and last those in which runs failed that count with no
+/// number: the mean of the runs that survived is none of all runs. Where runs have not reached a
+/// loss, there is none.
 std::vector<NamedCell> ranking(const Table& table) {
   std::vector<NamedCell> cells;
   for (std::size_t r = 0; r < table.cells.size(); ++r)
@@ -32,7 +33,7 @@ std::vector<NamedCell> ranking(const Table& table) {
         cells.push_back({&cell, cell_name(table, r, c)});
   const bool smaller = better_values(table.metric) == Better::Smaller;
   std::ranges::stable_sort(cells, [&](const NamedCell& a, const NamedCell& b) {
-    if ((a.cell->failed > 0) != (b.cell->failed > 0)) return b.cell->failed > 0;
+    if ((a.cell->uncounted > 0) != (b.cell->uncounted > 0)) return b.cell->uncounted > 0;
     return smaller ? a.cell->mean() < b.cell->mean() : a.cell->mean() > b.cell->mean();
   });
   return cells;
@@ -57,7 +58,7 @@ Ties ties_with(std::size_t index, const std::vector<NamedCell>& cells) {
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (i == index) continue;
     const TableCell& other = *cells[i].cell;
-    if (other.failed > 0) continue;
+    if (other.uncounted > 0) continue;
     const bool finite = all_finite(one) && all_finite(other);
     const auto compared =
         finite ? compare_means({one.values, one.seeds}, {other.values, other.seeds}) : std::nullopt;
@@ -112,7 +113,7 @@ std::optional<BestCells> best_cells(const Table& table) {
       .sentence = concat("Best: ", shown(table, cells[0]), words_of(with_best, others, "better")),
       .run = cells[0].cell->runs.front()};
   const TableCell &first = *cells.front().cell, &last = *cells.back().cell;
-  if (others == 0 || (first.mean() == last.mean() && last.failed == 0)) return best;
+  if (others == 0 || (first.mean() == last.mean() && last.uncounted == 0)) return best;
   best.sentence += concat("; worst: ", shown(table, cells.back()));
   if (with_best.names.size() < others)
     best.sentence += words_of(ties_with(others, cells), others, "worse");

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/parsed.h"
 #include "core/base/printed.h"
 #include "core/base/wording.h"
 #include "core/statistics/tests.h"
@@ -40,9 +41,12 @@ std::vector<RunRecord> trained(const std::vector<RunRecord>& planned,
     if (seed == row.settings.end() || found == planned.end()) continue;
     RunRecord& run = runs.emplace_back(*found);
     take_row(row, run);
-    const std::int64_t number = std::stoll(seed->second);
-    run.varied.at_or_add(kPilotSeed) = Value::of(number);
-    if (run.config.known()) run.config = run.config.with_seed(number);
+    const auto number = parsed<std::int64_t>(seed->second);
+    if (!number || *number < 0)
+      throw Error(ErrorKind::Data, concat("a row of the pilot has ", kPilotSeed, " ", seed->second,
+                                          "; expected an integer that is not negative"));
+    run.varied.at_or_add(kPilotSeed) = Value::of(*number);
+    if (run.config.known()) run.config = run.config.with_seed(*number);
   }
   return runs;
 }

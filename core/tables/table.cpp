@@ -60,7 +60,10 @@ void count(const RunRecord& run, const TableSpec& spec, TableCell& cell) {
     ++cell.running;
   } else {
     ++cell.failed;
-    if (!spec.failed_as) return;
+    if (!spec.failed_as) {
+      ++cell.uncounted;
+      return;
+    }
     cell.values.push_back(*spec.failed_as);
     cell.seeds.push_back(key_text(run, kSeed));
   }
@@ -170,8 +173,7 @@ std::optional<BestChoice> choose(const Table& table, const TableSpec& spec,
 Table of_metric(const TableKey& metric, const std::vector<std::string>& row_keys,
                 const TableSpec& spec, const std::vector<RunRecord>& runs,
                 const std::vector<bool>& shown) {
-  TableSpec one = spec;
-  one.metric = metric;
+  TableSpec one = spec.with_metric(metric);
   one.columns.clear();
   Table table{.metric = metric.name, .percent = is_share(metric.name), .row_keys = row_keys};
   if (spec.best_over) table.best_over = spec.best_over->name;

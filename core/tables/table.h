@@ -30,6 +30,7 @@ struct TableCell {
   std::vector<std::string> seeds;  ///< train.seed of each of them; "–" if unknown
   std::vector<std::size_t> runs;   ///< indices into the records
   int failed = 0, missing = 0, interrupted = 0, running = 0;
+  int uncounted = 0;           ///< failed runs that have no value: without TableSpec::failed_as
   int without = 0;             ///< runs that are done but lack the metric
   std::optional<int> learned;  ///< runs that have come to TableSpec::floor, where there is one
   std::optional<PublishedNumber> published;

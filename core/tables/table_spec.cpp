@@ -201,4 +201,11 @@ std::vector<OptionInfo> table_options() {
   return options_read_by(read_table, "table", "published: {file: x.csv, match: {scheme: label}}");
 }
 
+TableSpec TableSpec::with_metric(const TableKey& other) const {
+  TableSpec spec = *this;
+  spec.metric = other;
+  if (other.name != metric.name) spec.failed_as = spec.floor = std::nullopt;
+  return spec;
+}
+
 }  // namespace pipewright

@@ -47,6 +47,9 @@ struct TableSpec {
   bool labelled = false;            ///< the sweep gives its runs labels of their own
   std::optional<double> failed_as;  ///< the metric that a failed or diverged run counts with
   std::optional<double> floor;      ///< the metric from which on a run has learned
+
+  /// The same with another metric, of which failed_as and floor say nothing.
+  TableSpec with_metric(const TableKey& other) const;
 };
 
 /// Reads an option that is one key or a list of keys.

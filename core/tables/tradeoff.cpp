@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "core/base/markup.h"
 #include "core/base/printed.h"
@@ -16,13 +17,14 @@ namespace {
 
 /// The table of another metric of the same runs, with the same rows and columns.
 Table table_of(TableSpec spec, const std::string& metric, const std::vector<RunRecord>& runs) {
-  spec.metric.name = metric;
+  spec = spec.with_metric({.name = metric, .place = spec.metric.place});
   spec.published.reset();
   return make_table(spec, runs);
 }
 
 /// Hours in the unit that suits them: "3.21 h", "70.1 ns".
 std::string time_of(double hours) {
+  if (!std::isfinite(hours)) return "–";
   struct Unit {
     double hours;
     const char* name;
@@ -106,7 +108,9 @@ std::vector<TradeoffRow> make_tradeoff(const TableSpec& spec, const std::vector<
                       .worker_gib = memory.cells[r][c].mean()});
     }
   mark_efficient(rows, better_values(spec.metric.name) == Better::Smaller);
-  std::ranges::sort(rows, {}, &TradeoffRow::time);
+  std::ranges::sort(rows, {}, [](const TradeoffRow& row) {  // those without a time are the last
+    return std::isfinite(row.time) ? row.time : std::numeric_limits<double>::infinity();
+  });
   return rows;
 }
 

@@ -16,8 +16,8 @@ struct TradeoffRow {
   std::size_t runs = 0;         ///< with the metric
   std::size_t diverged = 0;     ///< runs beside them, so that the metric is none of all runs
   std::size_t not_reached = 0;  ///< runs among them that say so of steps_to and its kin
-  /// Up to the end of the last epoch: modelled hours or, in a report of runs that were not
-  /// modelled, the seconds that they trained.
+  /// Up to the end of the last epoch, the mean of runs that did not fail (NaN: all did): modelled
+  /// hours or, in a report of runs that were not modelled, the seconds that they trained.
   double time = 0;
   double samples_per_second = 0;
   double bubble = 0;

@@ -19,7 +19,6 @@ namespace pipewright {
 namespace {
 
 constexpr double kLevel = 0.05, kConfidence = 1 - kLevel, kPower = 0.8;
-constexpr std::size_t kMostSigns = 20;             // of sign_flip_p()
 constexpr const char* kResolution = "resolution";  // of an interval where differences are constant
 
 /// What a claim is about.

@@ -91,15 +91,23 @@ void save_checkpoint(const fs::path& checkpoints, const Plan& plan,
   const fs::path folder = checkpoints / manifest.folder();
   const Value own = write_replicas(folder, replicas);
   if (!team.first() && !own.items.empty()) sync_folder(folder);
-  const auto written = team.gather(to_json(own));
+  Value part = Value::mapping();
+  part.at_or_add("files") = own;
+  part.at_or_add("slots") = Value::sequence();
+  for (const std::string& slot : slot_names(replicas))
+    part.at_or_add("slots").items.push_back(Value::of(slot));
+  const auto written = team.gather(to_json(part));
   if (team.first()) {
-    for (const std::string& files : written)
-      for (CheckpointFile& file : read_files(parse_json(files, "files"), "files"))
+    for (const std::string& text : written) {
+      const Value of_process = parse_json(text, "files");
+      for (CheckpointFile& file : read_files(*of_process.find("files"), "files"))
         manifest.files.push_back(std::move(file));
+      for (const Value& slot : of_process.find("slots")->items)  // not every stage has every slot
+        if (std::ranges::count(manifest.slots, slot.text) == 0) manifest.slots.push_back(slot.text);
+    }
     write_training_state(folder / kMetrics, state, {.name = false});
     sync_folder(folder);
     manifest.files.push_back(described_file(folder / kMetrics));
-    manifest.slots = slot_names(replicas.front());
     for (const auto& [log, part] :
          {std::pair(logs.steps, &manifest.steps), std::pair(logs.probes, &manifest.probes)})
       if (log != nullptr) {

@@ -238,9 +238,11 @@ std::vector<HeldReplica> held_replicas(
   return all;
 }
 
-std::vector<std::string> slot_names(const HeldReplica& held) {
+std::vector<std::string> slot_names(std::span<const HeldReplica> replicas) {
   std::vector<std::string> names;
-  for (const Slot& slot : slots_of(held)) names.push_back(slot.name);
+  for (const HeldReplica& held : replicas)
+    for (const Slot& slot : slots_of(held))
+      if (std::ranges::count(names, slot.name) == 0) names.push_back(slot.name);
   return names;
 }
 
@@ -249,7 +251,7 @@ Value write_replicas(const fs::path& folder, const std::vector<HeldReplica>& rep
   for (const HeldReplica& held : replicas) {
     // Weights and optimizer state are equal in all replicas: only replica 0 saves them.
     NamedTensors tensors;
-    if (held.replica == 0) tensors = learned_by(held, slot_names(held));
+    if (held.replica == 0) tensors = learned_by(held, slot_names({&held, 1}));
     std::ranges::move(buffers_of(held), std::back_inserter(tensors));
     if (held.replica > 0 && tensors.empty()) continue;
     CheckpointFile file =

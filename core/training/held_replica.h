@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,8 @@ std::vector<HeldReplica> held_replicas(
     const std::vector<std::unique_ptr<EdgeEnds>>& edges = {},
     const std::vector<std::unique_ptr<GradientExchange>>& exchanges = {});
 
-/// Names of all kinds of optimizer state that a stage has.
-std::vector<std::string> slot_names(const HeldReplica& held);
+/// Names of all kinds of optimizer state that any of these stages has.
+std::vector<std::string> slot_names(std::span<const HeldReplica> replicas);
 
 /// Writes the files of these replicas, but does not sync the folder. Returns their descriptions.
 Value write_replicas(const std::filesystem::path& folder, const std::vector<HeldReplica>& replicas);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `pipewright check`: plans an experiment or all runs of a sweep without training.
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -127,18 +126,6 @@ void print_edges(const Experiment& e) {
   }
 }
 
-/// Calls all parts (the experiment, its table) and throws their errors together.
-void check(const std::vector<std::function<void()>>& parts) {
-  std::vector<std::string> wrong;
-  for (const auto& part : parts) try {
-      part();
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::Experiment) throw;
-      wrong.emplace_back(error.what());
-    }
-  if (!wrong.empty()) throw Error(ErrorKind::Experiment, join(wrong, "\n"));
-}
-
 void print_notes(const std::vector<std::string>& notes) {
   for (const std::string& note : notes)
     if (!note.empty()) print("\nnote: %s\n", note.c_str());
@@ -192,9 +179,9 @@ void check_one(const CommandLine& line, Value document, const std::string& remar
                const Problems& faults) {
   const std::optional<Hardware> machine = other_machine(line, document);
   std::optional<Experiment> experiment;
-  check({[&] { experiment = read_experiment(document, faults); },
-         [&] { read_table_spec(document); }, [&] { read_plot_spec(document); },
-         [&] { read_claims(document); }, [&] { check_hardware(document); }});
+  check_all({[&] { experiment = read_experiment(document, faults); },
+             [&] { read_table_spec(document); }, [&] { read_plot_spec(document); },
+             [&] { read_claims(document); }, [&] { check_hardware(document); }});
   RunRecord only;
   only.config = experiment->resolved;
   check_named_keys(document, {only});
@@ -295,9 +282,9 @@ void print_pilot(const Value& document, const std::vector<RunRecord>& planned,
 void check_all_of(const CommandLine& line, Value document, const Problems& faults) {
   const std::optional<Hardware> machine = other_machine(line, document);
   const std::filesystem::path pilot = line.text("pilot");  // rows of results; "" without
-  check({[&] { faults.throw_if_any(); }, [&] { check_hardware(document); },
-         [&] { read_table_spec(document); }, [&] { read_plot_spec(document); },
-         [&] { read_claims(document); }});
+  check_all({[&] { faults.throw_if_any(); }, [&] { check_hardware(document); },
+             [&] { read_table_spec(document); }, [&] { read_plot_spec(document); },
+             [&] { read_claims(document); }});
   TextTable table(
       {"run", "runs", "stages", "workers", "batches", "actions", "copies", "stale F / B",
        "smallest edge", machine ? "peak memory of a worker" : "memory without activations"},

@@ -61,6 +61,7 @@ Subspace::Tables Subspace::tables(const at::Tensor& like) const {
         tables.directions.scalar_type() == like.scalar_type())
       return tables;
   const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unseen;  // what is kept is no activation of the pass
   const bool on_meta = like.is_meta();
   const auto drawn = [&](at::IntArrayRef shape, double deviation, const char* what) {
     const at::Tensor values =

@@ -96,12 +96,6 @@ void Offloaded::await() const {
   if (back_) back_->block(current_stream(back_->device()));
 }
 
-std::size_t Offloaded::bytes() const {
-  std::size_t sum = 0;
-  for (const Block& block : blocks_) sum += block.storage.nbytes();
-  return sum;
-}
-
 Tensors OffloadedForwards::noting(Forward forward, at::DeviceType device,
                                   const std::function<Tensors()>& run) {
   std::optional<NewStorages> made(device);

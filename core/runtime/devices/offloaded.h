@@ -29,7 +29,6 @@ class Offloaded {
   void fetch();
   /// Lets kernels that follow wait until all bytes are back.
   void await() const;
-  std::size_t bytes() const;
 
  private:
   struct Block {

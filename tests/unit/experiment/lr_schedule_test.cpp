@@ -75,6 +75,19 @@ TEST(LrSchedule, TakesTheWarmUpAsAShareOfTheTraining) {
                [](int t) { return t < 4 ? 0.4 * t / 4 : 0.4 * (1 - (t - 4) / 8.0); });
 }
 
+/// Whatever a share in decimals is in binary, so much of the training is so many units.
+TEST(LrSchedule, TakesAShareThatIsAWholeNumberOfUnitsAsThatNumber) {
+  for (int percent = 1; percent <= 100; ++percent)
+    for (const int total : {50, 100, 700, 100'000}) {
+      if (percent * total % 100 != 0) continue;
+      const int length = percent * total / 100;
+      const LrSchedule curve =
+          schedule(concat("{name: constant, warmup: {share: ", percent / 100.0, "}}"));
+      EXPECT_EQ(curve.at(1, length, total), 1) << percent << " % of " << total;
+      EXPECT_LT(curve.at(1, length - 1, total), 1) << percent << " % of " << total;
+    }
+}
+
 TEST(LrSchedule, RisesFromAFractionDuringWarmUp) {
   expect_curve("{name: constant, warmup: {length: 4, start: 0.2}}",
                [](int t) { return t >= 4 ? 0.4 : 0.4 * (0.2 + 0.8 * t / 4); });

@@ -52,6 +52,20 @@ TEST(Crossing, HasTheBytesThatRunsCount) {
     }
 }
 
+/// Where micro-batches differ, the simulation takes the largest for all of them, with a codec too.
+TEST(Crossing, HasTheBytesOfTheLargestOfUnevenMicroBatches) {
+  const auto sent = [](const char* loader) {
+    Laboratory laboratory(
+        concat("{scheme: {name: gpipe}, pipeline.microbatches: 4, pipeline."
+               "compression: {name: fp16}, ",
+               loader, "}"));
+    std::vector<StageCost> costs(4);
+    account_for_codecs(costs, laboratory.experiment, edge_messages(laboratory.experiment), {});
+    return costs[0].sent_bytes.value_or(0);
+  };
+  EXPECT_EQ(sent("loader.batch_size: 7"), sent("loader.batch_size: 8"));
+}
+
 /// A subspace's tokens cross forwards only, without a codec, too.
 TEST(Crossing, IntegersHaveNoGradientOnUncompressedEdges) {
   Laboratory laboratory(

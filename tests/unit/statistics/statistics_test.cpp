@@ -86,6 +86,18 @@ TEST(Statistics, SignFlipsAreCountedExactly) {
   EXPECT_EQ(sign_flip_p(Values{1, 1, 1, 1, 1}), 0.0625);  // the least that five can show
   EXPECT_EQ(sign_flip_p(Values{0.1, 0.2, -0.3, 3}),
             0.625);  // ±3 and 0.6, 0.4, 0.2, 0, 0
+  // Equal differences, of which so many are negative: two tails of the binomial distribution.
+  for (const int n : {7, 21, 28, 40})
+    for (const int negative : {0, 1, 3}) {
+      Values values(static_cast<std::size_t>(n), 1.5);
+      std::fill_n(values.begin(), negative, -1.5);
+      double tail = 0, choose = 1;
+      for (int k = 0; k <= negative; ++k) {
+        tail += choose;
+        choose = choose * (n - k) / (k + 1);
+      }
+      EXPECT_DOUBLE_EQ(sign_flip_p(values), 2 * tail / std::exp2(n)) << n << " " << negative;
+    }
 }
 
 TEST(Statistics, HolmKeepsTheOrderAndTheFirstFactor) {

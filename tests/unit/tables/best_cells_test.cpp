@@ -57,6 +57,14 @@ TEST(BestCells, TheWorstHasTiesToo) {
             "Best: a (91.00); worst: c (51.00), not significantly worse at the 5 % level than b");
 }
 
+TEST(BestCells, RunsThatFailedAndCountAreAmongTheOthers) {
+  Table table = table_of({{"calm", {0.36, 0.35, 0.37}}, {"mixed", {0.72, 0.73, 0.1}}});
+  table.cells[1][0].failed = 1;
+  EXPECT_TRUE(sentence(table).starts_with("Best: mixed (51.67)")) << sentence(table);
+  table.cells[1][0].uncounted = 1;
+  EXPECT_TRUE(sentence(table).starts_with("Best: calm (36.00)")) << sentence(table);
+}
+
 TEST(BestCells, SingleRunsTellNothing) {
   EXPECT_EQ(sentence(table_of({{"a", {0.9}}, {"b", {0.1}}, {"c", {0.5}}})),
             "Best: a (90.00), not compared with any of the 2 others: fewer than 3 runs each; "

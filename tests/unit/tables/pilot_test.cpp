@@ -74,5 +74,14 @@ TEST_F(Pilot, SaysWhatItLacks) {
   EXPECT_EQ(text("finishes: [{scheme.name: gpipe}]", rows_), "");
 }
 
+TEST_F(Pilot, RefusesSeedsThatAreNone) {
+  for (const char* seed : {"abc", "-3", "9 01", "99999999999999999999", ""}) try {
+      text("less: [{scheme.name: pipedream}, {scheme.name: gpipe}]", {row("gpipe", seed, 0.5)});
+      ADD_FAILURE() << seed;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::Data) << error.what();
+    }
+}
+
 }  // namespace
 }  // namespace pipewright

@@ -51,6 +51,13 @@ TEST_F(Tables, ARunThatFailedCountsAsTheTableSays) {
   EXPECT_EQ(only.learned, 1);
   EXPECT_EQ(make_table(spec_of("{}"), runs).cells[0][0].learned, std::nullopt);
   EXPECT_EQ(make_table(spec_of("{metric: train_loss, floor: 0.5}"), runs).cells[0][0].learned, 2);
+  EXPECT_EQ(only.uncounted, 0);
+  // Both are in the unit of the table's metric, and say nothing of one beside it.
+  const Table two = make_table(spec_of("{failed_as: 0.1, floor: 0.3, beside: [train_loss]}"), runs);
+  const TableCell& beside = two.beside.at(0).cells[0][0];
+  EXPECT_EQ(beside.values.size(), 2u);
+  EXPECT_EQ(beside.uncounted, 1);
+  EXPECT_EQ(beside.learned, std::nullopt);
 }
 
 TEST_F(Tables, RowsAndColumnsKeepTheOrderOfTheRuns) {

@@ -112,6 +112,25 @@ TEST_F(Tradeoffs, TimesHaveTheUnitThatSuitsThem) {
         << line_of(hours, 1);
 }
 
+TEST_F(Tradeoffs, RowsWithoutATimeAreTheLast) {
+  const auto timeless = [&](const std::string& label) {
+    RunRecord failed = trained(label, "0.1", 0);
+    failed.state = "failed";
+    failed.modelled.erase(failed.modelled.begin());
+    return failed;
+  };
+  TableSpec of = spec();
+  of.failed_as = 0.1;
+  const auto rows =
+      make_tradeoff(of, {timeless("a"), trained("b", "0.8", 4), timeless("c"),
+                         trained("d", "0.7", 2), timeless("e"), trained("f", "0.6", 3)});
+  std::string names;
+  for (const TradeoffRow& row : rows) names += row.name.front();
+  EXPECT_EQ(names.substr(0, 3), "dfb") << names;
+  const std::string text = print_tradeoff(of, rows);
+  EXPECT_NE(text.find("| a | 10.00 (1) | – |"), std::string::npos) << text;
+}
+
 TEST_F(Tradeoffs, AModelledMetricNeedsNoTraining) {
   RunRecord missing = trained("a", "0.1", 3);
   missing.state = "missing";

@@ -99,6 +99,32 @@ TEST_F(Checkpoint, GoesOnWithTheSameBitsOfGradientRules) {
     }
 }
 
+/// A schedule of six mini-batches, one after another, in which only the last of two stages
+/// predicts by the drift of its weights.
+std::string drifting_schedule() {
+  std::string text = "worker,kind,stage,replica,minibatch,microbatch,loss,version,weights\n";
+  for (int m = 0; m < 6; ++m)
+    for (int stage = 0; stage < 2; ++stage) {
+      const char* weights = stage == 1 && m > 0 ? "latest+1 drift 0.5" : "latest";
+      text += concat(stage, ",forward,", stage, ",0,", m, ",0,,", m, ",", weights, "\n");
+      text += concat(stage, ",backward,", stage, ",0,", m, ",0,1,", m, ",forward\n");
+      text += concat(stage, ",update,", stage, ",0,", m, ",,,,\n");
+    }
+  return text;
+}
+
+TEST_F(Checkpoint, GoesOnWithTheSameBitsWhereOnlyALaterStageHasASlot) {
+  const std::filesystem::path schedule = root_ / "drift.csv";
+  write_file(schedule, drifting_schedule());
+  const std::string changes =
+      concat("{train.epochs: 2, pipeline.stages: 2, scheme: {name: csv_schedule, file: '",
+             schedule.string(), "'}}");
+  expect_the_same_bits(changes, changes);
+  const auto manifest = read_manifest(root_);
+  ASSERT_TRUE(manifest);
+  EXPECT_NE(std::ranges::count(manifest->slots, "drift"), 0);
+}
+
 TEST_F(Checkpoint, GoesOnUnderAnotherCutWithTheSameBits) {
   for (const char* optimizer : {"sgd, momentum: 0.9", "adam", "rmsprop", "lion", "adan", "muon",
                                 "soap, precondition_frequency: 2"})

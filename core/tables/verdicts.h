@@ -55,7 +55,7 @@ struct ClaimTest {
   /// or, where it is not, the two-sided t test of its distance beyond it.
   double p = kNoNumber;
   double p_adjusted = kNoNumber;  ///< by Holm's method over all comparisons of all claims
-  double p_signs = kNoNumber;     ///< exact, of at most 20 pairs
+  double p_signs = kNoNumber;     ///< exact, of at most 40 pairs
   /// The effect that a two-sided paired t test finds with a probability of 80 %, at 5 %, and at 5 %
   /// divided by the number of all comparisons.
   double detectable = kNoNumber, detectable_adjusted = kNoNumber;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/nn/layers/subspace.h"
 
+#include <ATen/record_function.h>
+
 #include <utility>
 
 #include "core/base/error.h"

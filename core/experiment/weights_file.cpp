@@ -131,13 +131,21 @@ std::string prefix_of(const WeightsFile& file, const NamedShapes& declared) {
   return {};
 }
 
-/// Refuses a file in which copies of one parameter differ.
+/// Refuses a file in which copies of one parameter differ, and to take only one of them from it.
 void check_copies(const WeightsFile& file, const std::map<std::string, at::Tensor>& given,
                   const NameTranslation& translated) {
   for (const auto& [name, first] : file.begins_as) {
     const auto one = first_of(source_of(name, file, translated), given),
                other = first_of(source_of(first, file, translated), given);
-    if (is_fresh(name, file) || at::equal(one->second, other->second)) continue;
+    const bool fresh = is_fresh(name, file);
+    if (fresh != is_fresh(first, file))
+      throw data_error(file.path, "has '", fresh ? name : first,
+                       "', which model.fresh names, and '", fresh ? first : name,
+                       "', which it does not, and model.tie: late makes them "
+                       "copies of one parameter; expected both in model.fresh, or none");
+    if (fresh || one == given.end() || other == given.end() ||
+        at::equal(one->second, other->second.to(one->second.scalar_type())))
+      continue;
     throw data_error(file.path, "'", one->first, "' and '", other->first,
                      "' differ, and model.tie: late makes them copies of one parameter; expected "
                      "tie: none or start, or a file with one of them");

@@ -30,7 +30,7 @@ class HostSender final : public LinkSender {
     for (at::Tensor& tensor : message)
       if (!tensor.is_cpu()) tensor = tensor.cpu();
     Shapes shapes = shapes_of(message);
-    if (shapes != asked_for_ || shapes.empty()) {  // nothing is never asked for
+    if (shapes != asked_for_ || shapes.empty()) {  // no receive is posted for no tensors
       for (const Shape& shape : asked_for_)
         team_.decline(peer_, link_channel(link), bytes_of(shape));
       team_.send(peer_, announcement_channel(link), announcement(link, shapes));

@@ -64,6 +64,7 @@ TEST(Crossing, HasTheBytesOfTheLargestOfUnevenMicroBatches) {
     return costs[0].sent_bytes.value_or(0);
   };
   EXPECT_EQ(sent("loader.batch_size: 7"), sent("loader.batch_size: 8"));
+  EXPECT_GT(sent("loader.batch_size: 8"), sent("loader.batch_size: 4"));
 }
 
 /// A subspace's tokens cross forwards only, without a codec, too.

@@ -178,6 +178,7 @@ TEST(Offloaded, HasNoBytesOnTheDeviceUntilItIsFetched) {
   const at::Tensor part = value.slice(0, 10, 20);
   expected = part.clone();
   Offloaded away(noted);
+  EXPECT_EQ(value.storage().nbytes(), 800U) << "it still says its size";
   EXPECT_EQ(value.storage().data(), nullptr) << "who reads it now fails";
   away.fetch();
   away.await();

@@ -7,7 +7,7 @@
 #   bin/pipewright                    the program, which starts without LibTorch
 #   lib/pipewright/with_libtorch      the program that it becomes when a command needs LibTorch
 #   lib/libpipewright.so              the rooms without tensors; lib/pipewright/no_cuda as in the build
-#   lib/pipewright                    modules loaded on demand: MPI and CUDA kernels, if they were built
+#   lib/pipewright                    modules loaded on demand: MPI, CUDA kernels and graphs, if they were built
 #   lib/pipewright/libtorch           LibTorch's libraries for CPUs, its headers and licence: the component libtorch
 #   lib/cmake/Pipewright              find_package(Pipewright): the targets Pipewright::pipewright, for schemes, and
 #                                     Pipewright::laboratory, for parts with tensors, with LibTorch's headers
@@ -54,7 +54,7 @@ if(PIPEWRIGHT_NO_CUDA)
   install(TARGETS ${PIPEWRIGHT_NO_CUDA} LIBRARY DESTINATION ${_no_cuda})
 endif()
 
-foreach(_module pipewright_mpi pipewright_cuda)
+foreach(_module pipewright_mpi pipewright_cuda pipewright_graphs)
   if(TARGET ${_module})
     set_target_properties(${_module} PROPERTIES INSTALL_RPATH "$ORIGIN/..")
     install(TARGETS ${_module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/pipewright)

@@ -298,6 +298,43 @@ void check_predicted_decay(const Experiment& e, const Schedule& schedule, const 
   }
 }
 
+/// Reports what keeps passes from being recorded as graphs: graphs have numbers and addresses in
+/// them, and whatever the host decides in a pass would be decided once for all.
+void check_graphs(const Experiment& e, const Value& document, Problems& problems) {
+  if (!e.pipeline.cuda_graphs) return;
+  const PipelineOptions& p = e.pipeline;
+  const bool lends = std::ranges::any_of(
+      e.layers, [](const LayerPtr& layer) { return !layer->skips().lends.empty(); });
+  const std::string& device = p.devices.front();
+  const bool offloads = std::ranges::any_of(p.rewrites, [](const ScheduleRewrite& rewrite) {
+    return std::string_view(rewrite.option) == "pipeline.offload";
+  });
+  struct Need {
+    bool met;
+    const char* what;
+  };
+  const Need needs[] = {
+      {p.execution == Execution::Serial, "with pipeline.execution: serial"},
+      {device.starts_with("cuda") && std::ranges::count(p.devices, device) == std::ssize(p.devices),
+       "with pipeline.device: cuda:0, or another CUDA device for all workers"},
+      {p.replicas == 1, "with pipeline.replicas: 1"},
+      {p.slices == 1, "with pipeline.slices: 1"},
+      {e.train.precision.narrow() != at::kHalf, "in another train.precision than float16"},
+      {p.compression.empty(), "without pipeline.compression"},
+      {!offloads, "with pipeline.offload: never"},
+      {p.batch_norm == RunningStatistics::PerMicrobatch ||
+           p.batch_norm == RunningStatistics::PerPass,
+       "with pipeline.batch_norm: per_microbatch or per_pass"},
+      {p.stages == 1 || (!lends && e.layout.tied.empty()), "with model.tie: none or start"},
+      {!e.perturbation.any(), "without perturb"},
+      {e.probes.empty(), "without probes"}};
+  for (const Need& need : needs)
+    if (!need.met)
+      problems.add(place_in(document, "pipeline.cuda_graphs"),
+                   concat("pipeline.cuda_graphs is true, and passes can be recorded only ",
+                          need.what, "; expected that, or cuda_graphs: false"));
+}
+
 /// Records problems of an experiment whose passes cannot be cut into slices.
 void check_slicing(const Experiment& e, const Schedule& schedule, const Value& document,
                    Problems& problems) {
@@ -385,6 +422,7 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
     check_shared_weights(e, document, resolved, problems);
     check_gradient_rules(e, document, problems);
     check_probes(e, document, resolved, problems);
+    check_graphs(e, document, problems);
     find_delays(e, document, problems);
   } catch (const Error& error) {
     problems.add(place_of(document, error.message()), error.message(), error.kind());

@@ -59,6 +59,7 @@ struct PipelineOptions {
   int passes() const { return microbatches * slices; }  ///< forwards of a stage in a mini-batch
   MicrobatchSizes microbatch_sizes = MicrobatchSizes::Even;
   Execution execution = Execution::Serial;
+  bool cuda_graphs = false;  ///< passes are recorded as graphs
   int threads = 1;
   std::chrono::milliseconds timeout{60000};  ///< deadlock timeout
   std::vector<std::string> devices;          ///< one per worker

@@ -10,9 +10,9 @@
 namespace pipewright {
 namespace {
 
-constexpr std::array<std::string_view, 13> kLayout{
-    "stages",  "replicas", "balance",   "cut",           "placement", "execution",  "threads",
-    "timeout", "device",   "recompute", "memory_format", "offload",   "fetch_ahead"};
+constexpr std::array<std::string_view, 14> kLayout{
+    "stages",  "replicas", "balance",   "cut",           "placement", "execution",   "threads",
+    "timeout", "device",   "recompute", "memory_format", "offload",   "fetch_ahead", "cuda_graphs"};
 constexpr std::size_t kShownChanges = 6;  // changes listed
 constexpr std::size_t kShownLength = 40;  // bytes shown of a value
 
@@ -22,7 +22,8 @@ bool is_layout(const std::string& option) {
 
 bool keeps_the_bits(const std::string& option) {
   return option == "execution" || option == "recompute" || option == "offload" ||
-         option == "fetch_ahead" || option == "cut" || option == "timeout";
+         option == "fetch_ahead" || option == "cuda_graphs" || option == "cut" ||
+         option == "timeout";
 }
 
 /// Whether runs that did not have the option yet were trained as with this value.
@@ -96,6 +97,7 @@ const std::vector<IdleOption>& idle_options() {
       {"optimizer", "groups", Value::sequence()},
       {"optimizer", "momentum_by_delay", Value::of("none"), true},
       {"optimizer", "no_decay", Value::sequence()},
+      {"pipeline", "cuda_graphs", Value::of(false)},
       {"pipeline", "slices", Value::of(1)},
       {"pipeline.cut", "each", Value::of(false)},
       {"train", "evaluate", no_evaluations()},

@@ -247,6 +247,13 @@ PipelineSection read_pipeline(Options& root) {
       "With offload: the number of passes that a worker performs between the beginning of a fetch "
       "and the backward that needs it; more give the copy more time, and take memory earlier.",
       {0, 1 << 20});
+  p.cuda_graphs = o.flag(
+      "cuda_graphs", false,
+      "With execution: serial and all stages on one CUDA device: whether passes are recorded as "
+      "CUDA graphs as soon as their memory repeats itself, and then launched, which takes the "
+      "processor less time than their many kernels. First fill, drain, updates, predictions, "
+      "evaluations and mini-batches of another size are performed as without. It changes no bit of "
+      "the result, and has been tested with a stand-in for a GPU only.");
   if (p.recompute != Recomputation::Never) p.rewrites.push_back(recomputing(p.recompute));
   if (offload) p.rewrites.push_back(offloading(fetch_ahead));
   if (offload && p.recompute != Recomputation::Never)

@@ -16,6 +16,7 @@
 #include "core/runtime/cursor.h"
 #include "core/runtime/devices/device_stream.h"
 #include "core/runtime/devices/offloaded.h"
+#include "core/runtime/graphed_loop.h"
 #include "core/runtime/interludes.h"
 #include "core/runtime/losses_and_metrics.h"
 #include "core/runtime/messages.h"
@@ -45,7 +46,10 @@ class Interpreter {
         log_(request.log != nullptr ? *request.log : own_log_),
         transport_(make_transport()),
         trace_(program, request.trace),
-        messages_(program, stages, request, passes_, *transport_, trace_) {}
+        messages_(program, stages, request, passes_, *transport_, trace_) {
+    if (request.graphs != nullptr)
+      graphs_.emplace(program, stages, request, passes_, *transport_, messages_.traffic());
+  }
 
   RunResult run() {
     for (const auto& stage : stages_)
@@ -61,7 +65,8 @@ class Interpreter {
     if (request_.execution == Execution::Mpi) sum_results();
     return {.losses = losses_.means(),
             .metrics = losses_.metrics(),
-            .traffic = messages_.traffic().traffic()};
+            .traffic = messages_.traffic().traffic(),
+            .graphs = graphs_ ? graphs_->used() : GraphsUsed()};
   }
 
  private:
@@ -124,12 +129,26 @@ class Interpreter {
 
   void run_serial(const Pause& pause) {
     at::set_num_threads(request_.threads);
-    for (; position_ < std::min(pause.position, program_.actions); ++position_) {
+    // Graphs are not recorded on a default stream.
+    std::optional<WorkerStream> own;
+    if (graphs_) own.emplace(0, devices().front());
+    const std::int64_t end = std::min(pause.position, program_.actions);
+    for (; position_ < end; ++position_) {
+      begin_round(end);
       const int worker = worker_at(program_, position_);
       step(worker, cursor(worker).next());
     }
+    begin_round(end);
+    end_graph();
     for (int worker = 0; worker < static_cast<int>(program_.workers.size()); ++worker)
       finish(worker, pause);
+  }
+
+  /// With graphs: begins a round of the loop, or ends it, if it is time.
+  void begin_round(std::int64_t end) {
+    if (!graphs_ || !graphs_->is_boundary(position_)) return;
+    end_graph();
+    graphs_->begin_round(position_, end);
   }
 
   void run_threads(const Pause& pause) {
@@ -274,6 +293,7 @@ class Interpreter {
 
   void perform(const Instruction& instruction, int worker) {
     Stage& stage = stage_of(instruction.action);
+    if (needs_host(instruction) || begun_[index_of(instruction.action)]) end_graph();
     end_update(index_of(instruction.action), worker);
     if (is_pass(instruction.action.kind))
       offloaded_[as_size(worker)].await(forward_of(instruction.action));
@@ -285,6 +305,7 @@ class Interpreter {
       case ActionKind::BackwardInput: backward(instruction, stage, worker); break;
       case ActionKind::BackwardWeight:
         use(instruction, stage);
+        if (begin_graph()) break;
         stage.backward_weight(passes_.id(instruction.action), instruction.action.loss,
                               instruction.action.scale);
         break;
@@ -311,31 +332,85 @@ class Interpreter {
     for (const WeightKey& key : instruction.weights.frees) stage.weights().free(key);
   }
 
+  /// What a pass gets from the loader.
+  struct Fetched {
+    Tensors inputs;       ///< of the first stage
+    PassTargets targets;  ///< where there is a loss
+  };
+
+  /// Whether its action has the host or the loader do something, which cannot be part of a graph.
+  bool needs_host(const Instruction& instruction) const {
+    const Action& action = instruction.action;
+    const bool last = action.stage + 1 == program_.schedule.shape.stages;
+    switch (action.kind) {
+      case ActionKind::Forward:
+        return action.stage == 0 || last || instruction.weights.makes ||
+               request_.interludes != nullptr;
+      case ActionKind::Recompute: return last || instruction.weights.makes;
+      case ActionKind::Backward:
+      case ActionKind::BackwardInput:
+      case ActionKind::BackwardWeight: return instruction.weights.makes;
+      default: return true;
+    }
+  }
+
+  /// A pass begins. Returns whether it is launched with a graph and must not be performed.
+  bool begin_graph() {
+    if (!graphs_) return false;
+    graphs_->passes().begin();
+    return graphs_->passes().launches();
+  }
+  /// The same for a pass that computes with what it gets.
+  bool begin_graph(Fetched& fetched) {
+    if (!graphs_) return false;
+    const bool launched = begin_graph();
+    for (at::Tensor& input : fetched.inputs) input = graphs_->passes().given(input);
+    for (at::Tensor* const target : {&fetched.targets.own, &fetched.targets.whole})
+      *target = graphs_->passes().given(*target);
+    return launched;
+  }
+  void end_graph() {
+    if (!graphs_) return;
+    for (const GraphedPasses::Loss& loss : graphs_->passes().end())
+      losses_.record(loss.instruction, loss.worker, loss.updates, loss.value);
+  }
+
   void forward(const Instruction& instruction, Stage& stage, int worker) {
     const Action& action = instruction.action;
     if (request_.interludes != nullptr) request_.interludes->before(action, stage);
     const Share share = passes_.share(action);
-    Tensors inputs = action.stage == 0
-                         ? request_.batches.inputs(action.minibatch, share, stage.device())
-                         : messages_.inputs(instruction, worker);
+    const bool last = action.stage + 1 == program_.schedule.shape.stages,
+               training = program_.schedule.shape.training;
+    Fetched fetched;
+    Tensors received;
+    if (action.stage == 0)
+      fetched.inputs = request_.batches.inputs(action.minibatch, share, stage.device());
+    else if (!graphs_ || !graphs_->passes().launches())
+      received = messages_.inputs(instruction, worker);
+    if (last && training) fetched.targets = targets(action, share, stage);
     use(instruction, stage);
+    if (begin_graph(fetched)) {
+      if (last) record(instruction, {}, worker);
+      return;
+    }
     messages_.lend(instruction);
     const auto keep =
         instruction.restored_by == ActionKind::Recompute ? Stage::Keep::Inputs : Stage::Keep::Graph;
     const auto run = [&] {
-      return stage.forward(passes_.id(action), std::move(inputs), passes_.pass(action, share),
-                           instruction.input_gradient, keep);
+      return stage.forward(passes_.id(action),
+                           std::move(action.stage == 0 ? fetched.inputs : received),
+                           passes_.pass(action, share), instruction.input_gradient, keep);
     };
     Tensors outputs =
         instruction.restored_by == ActionKind::Fetch
             ? offloaded_[as_size(worker)].noting(forward_of(action), stage.device().type(), run)
             : run();
-    if (action.stage + 1 < program_.schedule.shape.stages) {
+    if (!last) {
       messages_.send(instruction, std::move(outputs));
       return;
     }
-    if (program_.schedule.shape.training)
-      return record(instruction, final_loss(action, share, stage), worker);
+    if (training)
+      return record(instruction, stage.final_loss(passes_.id(action), fetched.targets), worker);
     const at::Tensor wanted = request_.batches.targets(action.minibatch, share, stage.device());
     record(instruction, stage.loss_of(outputs, wanted), worker, metric_sums(outputs[0], wanted));
   }
@@ -343,9 +418,13 @@ class Interpreter {
   void recompute(const Instruction& instruction, Stage& stage) {
     const Action& action = instruction.action;
     const Share share = passes_.share(action);
+    const bool last = action.stage + 1 == program_.schedule.shape.stages;
+    Fetched fetched;
+    if (last) fetched.targets = targets(action, share, stage);
     use(instruction, stage);
+    if (begin_graph(fetched)) return;
     stage.recompute(passes_.id(action), passes_.pass(action, share));
-    if (action.stage == program_.schedule.shape.stages - 1) final_loss(action, share, stage);
+    if (last) stage.final_loss(passes_.id(action), fetched.targets);
   }
 
   /// The targets of a pass in training.
@@ -353,10 +432,6 @@ class Interpreter {
     return {request_.batches.targets(action.minibatch, share, stage.device()),
             request_.batches.whole_targets(action.minibatch, share, stage.device(),
                                            stage.loss_is_over_minibatch())};
-  }
-
-  at::Tensor final_loss(const Action& action, const Share& share, Stage& stage) const {
-    return stage.final_loss(passes_.id(action), targets(action, share, stage));
   }
 
   std::optional<LateValue> metric_sums(const at::Tensor& output, const at::Tensor& target) const {
@@ -369,15 +444,22 @@ class Interpreter {
   void head(const Instruction& instruction, Stage& stage, int worker) {
     const Action& action = instruction.action;
     const Share share = passes_.share(action);
+    Fetched fetched{{}, targets(action, share, stage)};
     use(instruction, stage);
+    if (begin_graph(fetched)) return record(instruction, {}, worker);
     const at::Tensor loss =
-        stage.head(passes_.id(action), targets(action, share, stage), passes_.pass(action, share),
+        stage.head(passes_.id(action), fetched.targets, passes_.pass(action, share),
                    passes_.loss_factor(share), instruction.input_gradient);
     record(instruction, loss, worker);
   }
 
   void backward(const Instruction& instruction, Stage& stage, int worker) {
     const Action& action = instruction.action;
+    if (graphs_ && graphs_->passes().launches()) {
+      use(instruction, stage);
+      begin_graph();
+      return;
+    }
     Stage::BackwardRequest request{.own_loss = action.loss == action.stage,
                                    .factor = passes_.loss_factor(passes_.share(action)),
                                    .learn = action.kind == ActionKind::Backward,
@@ -392,6 +474,7 @@ class Interpreter {
       request.behind = as_size(instruction.bypass_received.behind);
     }
     use(instruction, stage);
+    begin_graph();
     if (request_.observer != nullptr) show_backward(instruction, stage, request);
     Tensors of_inputs = stage.backward(passes_.id(action), std::move(request));
     if (!of_inputs.empty()) messages_.send(instruction, std::move(of_inputs));
@@ -421,6 +504,8 @@ class Interpreter {
   /// has its updates before its next mini-batch, so all norms are known by then.
   void begin_update(const Instruction& instruction, Stage& stage, int worker) {
     stage.delay_gradients();
+    if (graphs_)
+      graphs_->passes().begin_update(index_of(instruction.action), stage.gradient_sums());
     if (!stage.ruled_over_model()) return update(instruction, stage, worker, {});
     transport_->give_number(instruction.action,
                             stage.square_of_gradients(instruction.weights.read));
@@ -455,6 +540,7 @@ class Interpreter {
                  {.read = instruction.weights.read,
                   .model_square = model_square,
                   .staleness = instruction.weights.staleness});
+    if (graphs_) graphs_->passes().end_update(index_of(action), stage.gradient_sums());
     for (const WeightKey& read : instruction.weights.frees) stage.weights().free(read);
     if (request_.observer != nullptr) request_.observer->updated(instruction, stage);
     if (request_.execution == Execution::Mpi && worker == 0) count_minibatch(instruction);
@@ -493,6 +579,7 @@ class Interpreter {
               std::optional<LateValue> sums = {}) {
     const std::int64_t updates = stage_of(instruction.action).updates() -
                                  instruction.weights.latest + instruction.weights.key.version;
+    if (graphs_) return graphs_->passes().keep({instruction, worker, updates, loss});
     losses_.record(instruction, worker, updates, loss, std::move(sums));
   }
 
@@ -522,6 +609,7 @@ class Interpreter {
   std::unique_ptr<Transport> transport_;
   TraceRecorder trace_;
   Messages messages_;
+  std::optional<GraphedLoop> graphs_;
   Mutex failure_mutex_;
   std::exception_ptr failure_ PIPEWRIGHT_GUARDED_BY(failure_mutex_);
 };

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/codecs/edge_ends.h"
@@ -20,6 +21,7 @@
 
 namespace pipewright {
 
+class GraphRecorder;
 class Interludes;
 class Observer;
 struct Program;
@@ -65,10 +67,21 @@ struct RunRequest {
   /// Gradient compression of each stage replica, indexed as the stages; null: gradients are summed
   /// uncompressed.
   const std::vector<std::unique_ptr<GradientExchange>>* exchanges = nullptr;
+  /// In `serial`, if set: passes of a loop are recorded by it and launched again, as far as they
+  /// can be. Needs one replica, no codecs, ties, slices, offloading, disturbances or observer.
+  GraphRecorder* graphs = nullptr;
   Observer* observer = nullptr;      ///< if set, is told of passes, updates and messages
   Interludes* interludes = nullptr;  ///< if set, what happens in between
   /// The program whose execution is paused meanwhile; its stages stay as they are. Null: none.
   const Program* within = nullptr;
+};
+
+/// What became of RunRequest::graphs.
+struct GraphsUsed {
+  std::int64_t rounds = 0;  ///< that were launched
+  std::int64_t period = 0;  ///< rounds until a graph is launched again; 0: none was recorded
+  std::size_t graphs = 0;   ///< recorded last
+  std::string refusal;      ///< why there are none, if that is known
 };
 
 struct RunResult {
@@ -77,6 +90,7 @@ struct RunResult {
   std::vector<std::vector<double>> losses;
   std::vector<double> metrics;       ///< values, in the order of RunRequest::metrics
   std::vector<EdgeTraffic> traffic;  ///< over edges between stages, and into sums over replicas
+  GraphsUsed graphs = {};
 };
 
 }  // namespace pipewright

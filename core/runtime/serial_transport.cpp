@@ -52,6 +52,7 @@ class SerialTransport final : public Transport {
   }
   void give_number(const Action& update, double number) override { numbers_.give(update, number); }
   double sum_of_numbers(const Action& update, int) override { return numbers_.take(update); }
+  void move_on(std::int64_t rounds) override { places_.move_on(messages_, rounds); }
   void abort() override {}
 
  private:

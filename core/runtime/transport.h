@@ -38,6 +38,8 @@ class Transport {
   /// before it takes the first sum of that one, and takes them in the order of mini-batches.
   virtual void give_number(const Action& update, double number) = 0;
   virtual double sum_of_numbers(const Action& update, int worker) = 0;
+  /// In `serial`: messages in flight become those that many rounds of the loop later.
+  virtual void move_on(std::int64_t /*rounds*/) {}
   /// Called by a worker after its last action; it makes no further calls.
   virtual void worker_finished() {}
   /// Wakes all waiting workers; their calls and all later ones throw.

@@ -37,6 +37,19 @@ class WeightGradients final : public GradientSums {
     std::optional<double>& place_;
   };
 
+  /// What has been added since the last update.
+  struct Added {
+    std::vector<at::Tensor> sums;  ///< as sums()
+    std::vector<int> terms;        ///< in each sum
+  };
+  Added added() const { return {sums_, terms_}; }
+  /// Puts what was added elsewhere in its place, and returns it.
+  Added exchange(Added other) {
+    sums_.swap(other.sums);
+    terms_.swap(other.terms);
+    return other;
+  }
+
   /// One per leaf; undefined: none yet. In mixed precision, those of one backward may be in the
   /// narrow format; in float16 they are then multiplied by the loss scale.
   std::vector<at::Tensor>& sums() { return sums_; }

@@ -30,6 +30,11 @@ KeptForward& KeptForwards::forward(int id) {
   return *slot;
 }
 
+void KeptForwards::move_on(int numbers) {
+  for (KeptForward& slot : slots_)
+    if (slot.id >= 0) slot.id += numbers;
+}
+
 at::Tensor KeptForwards::arrived(const at::Tensor& value) const {
   return channels_last_ ? laid_out(value, true) : value;
 }

@@ -80,6 +80,9 @@ class KeptForwards {
   /// Throws Error{Bug} if none is kept under that id.
   KeptForward& forward(int id);
 
+  /// Gives all kept forwards the numbers that many later.
+  void move_on(int numbers);
+
   /// Stage::backward() and Stage::backward_weight().
   Tensors backward(int id, BackwardRequest request);
   void backward_weight(int id, int loss, double scale);

@@ -161,6 +161,8 @@ class Stage {
   Tensors backward(int id, BackwardRequest request) {
     return kept_.backward(id, std::move(request));
   }
+  /// Gives all kept forwards the numbers `id` that many later.
+  void move_on(int numbers) { kept_.move_on(numbers); }
   /// A copy of a parameter that the stage lends to others, of the installed version.
   at::Tensor lent(int parameter) const;
   /// A copy of a parameter's gradient since the last update.
@@ -175,6 +177,7 @@ class Stage {
   /// yet). In mixed precision, those of one backward may be in the narrow format; in float16 they
   /// are then multiplied by the loss scale.
   std::vector<at::Tensor>& gradients() { return gradients_.sums(); }
+  WeightGradients& gradient_sums() { return gradients_; }
   /// Brings all of them to the wide number format and the weights' memory format, as sums over
   /// replicas need them.
   void prepare_sums() { gradients_.prepare(); }

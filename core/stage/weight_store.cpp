@@ -110,6 +110,17 @@ const at::Tensor& WeightStore::version(const WeightKey& key) const {
   return versions_[find(key)].flat;
 }
 
+void WeightStore::take_turns(int versions) {
+  while (static_cast<int>(versions_.size() + spare_.size()) < versions)
+    spare_.push_back(memory_for({}));
+}
+
+void WeightStore::add_addresses(std::vector<std::uintptr_t>& all) const {
+  for (const std::vector<Version>* of : {&versions_, &spare_})
+    for (const Version& each : *of)
+      all.push_back(reinterpret_cast<std::uintptr_t>(each.flat.const_data_ptr()));
+}
+
 at::Tensor& WeightStore::add_prediction(const WeightKey& key) {
   return add(key).flat;
 }
@@ -163,9 +174,9 @@ WeightStore::Version& WeightStore::add(const WeightKey& key) {
   if (spare_.empty()) {
     versions_.push_back(memory_for(key));
   } else {
-    versions_.push_back(std::move(spare_.back()));
+    versions_.push_back(std::move(spare_.front()));
     versions_.back().key = key;
-    spare_.pop_back();
+    spare_.erase(spare_.begin());
   }
   most_copies_ = std::max(most_copies_, copies());
   return versions_.back();

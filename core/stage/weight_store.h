@@ -17,6 +17,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <utility>
@@ -55,6 +56,11 @@ class WeightStore {
   /// next call or install().
   void install_other(const at::Tensor& flat);
   /// The flat tensor of a version, which must exist.
+  /// Lets the memory of so many versions take turns, so that each lies again where it lay as many
+  /// versions before.
+  void take_turns(int versions);
+  /// Adds the addresses of all versions, and of memory for more, to `all`.
+  void add_addresses(std::vector<std::uintptr_t>& all) const;
   const at::Tensor& version(const WeightKey& key) const;
   const at::Tensor& latest() const { return version({latest_, 0, 0}); }
   int latest_number() const { return latest_; }

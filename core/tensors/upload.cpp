@@ -5,8 +5,17 @@
 
 namespace pipewright {
 
+namespace {
+thread_local std::int64_t uploads = 0;
+}
+
+std::int64_t uploads_by_thread() {
+  return uploads;
+}
+
 at::Tensor upload(const at::Tensor& host, at::Device device) {
   if (device.is_cpu()) return host;
+  ++uploads;
   return host.pin_memory().to(device, /*non_blocking=*/true);
 }
 

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "core/base/error.h"
+#include "core/base/error_at.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/runtime/executor.h"
@@ -44,7 +44,16 @@ Trainer::Trainer(const Plan& plan, Team& team, const RunFolder* folder, Progress
       within_(plan, stages_, [this](std::int64_t done) { add_evaluation(done, last_); }),
       programs_(plan),
       columns_(step_columns(plan.auxiliary, plan.experiment->lr_schedule.per_step())),
-      last_(&plan.training) {}
+      last_(&plan.training) {
+  if (!plan.experiment->pipeline.cuda_graphs) return;
+  for (const at::Device device : plan.devices)
+    if (device != plan.devices.front())
+      throw experiment_error(plan.experiment->where("pipeline.device"),
+                             "pipeline.cuda_graphs is true, and the stages are on ",
+                             plan.devices.front().str(), " and ", device.str(),
+                             "; expected one device");
+  graphs_ = cuda_graphs(plan.devices.front());
+}
 
 std::vector<std::string> Trainer::resume() {
   if (folder_ == nullptr) return {};
@@ -174,9 +183,24 @@ RunResult Trainer::run(const Program& program, std::int64_t first) {
   segment.on_loss = loss_recorder(first);
   segment.trace = e.output.trace ? &trace_ : nullptr;
   segment.exchanges = exchanges_.empty() ? nullptr : &exchanges_;
+  segment.graphs = graphs_.get();
   segment.observer = measurements_.begin(first);
   segment.interludes = within_.begin(first, first + program.minibatches());
-  return execute(program, stages_, segment);
+  RunResult result = execute(program, stages_, segment);
+  if (graphs_) tell_graphs(result.graphs, program);
+  return result;
+}
+
+/// Says once what became of the graphs.
+void Trainer::tell_graphs(const GraphsUsed& used, const Program& program) {
+  if (progress_ == nullptr || std::exchange(told_graphs_, true)) return;
+  if (used.rounds == 0)
+    return progress_->line(
+        concat("note: pipeline.cuda_graphs: no graph was launched: ",
+               used.refusal.empty() ? "there are too few mini-batches in one go" : used.refusal));
+  progress_->line(concat("pipeline.cuda_graphs: ", used.rounds, " of ", program.loop->rounds,
+                         " rounds of the schedule were launched as ", counted(used.graphs, "graph"),
+                         ", each every ", counted(used.period, "round")));
 }
 
 /// Trains one segment, from an empty pipeline to an empty pipeline.

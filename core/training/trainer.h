@@ -16,6 +16,7 @@
 #include "core/records/row_log.h"
 #include "core/records/run_folder.h"
 #include "core/runtime/action_log.h"
+#include "core/runtime/devices/graph_recorder.h"
 #include "core/runtime/team.h"
 #include "core/tensor_files/safetensors.h"
 #include "core/training/evaluations_within.h"
@@ -66,6 +67,7 @@ class Trainer {
   void check_weights() const;
   void save();
   void tell_skipped();
+  void tell_graphs(const GraphsUsed& used, const Program& program);
   void write_tables(Syncs syncs) const;
   void remove_logs();
   bool keeps_steps() const;
@@ -93,6 +95,8 @@ class Trainer {
   std::vector<std::vector<double>>* collected_ = nullptr;
   const Program* last_;
   std::vector<std::vector<Span>> trace_;
+  std::unique_ptr<GraphRecorder> graphs_;  ///< with pipeline.cuda_graphs
+  bool told_graphs_ = false;
   double seconds_ = 0;                           ///< trained in this session
   std::chrono::steady_clock::time_point begun_;  ///< of the segment, later by each evaluation in it
 };

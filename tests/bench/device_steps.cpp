@@ -1,52 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 // What simulating a scheme on four stages costs on one device, against a plain LibTorch training
 // loop there: in serial, in threads that share one stream, and in threads with a stream each,
-// whose mini-batches overlap. For static schemes, the same kernels as one CUDA graph, too. Blocks
-// of steps are taken in turns.
-#include <dlfcn.h>
-
+// whose mini-batches overlap. On a GPU in serial with graphs, too. Blocks of steps are taken in
+// turns.
 #include <algorithm>
+#include <chrono>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/measuring/made_up_batch.h"
-#include "core/runtime/devices/device_stream.h"
+#include "core/runtime/devices/graph_recorder.h"
 #include "core/runtime/executor.h"
+#include "core/schedule/find_loop.h"
 #include "core/schedule/prove.h"
-#include "core/system/module_file.h"
 #include "core/system/terminal.h"
 #include "core/tensors/torch.h"
 #include "core/training/plan.h"
 #include "tests/bench/device_bench.h"
-#include "tests/bench/device_graph.h"
 #include "tests/bench/fixed_batches.h"
 #include "tests/bench/plain_models.h"
 
 namespace pipewright::bench {
 namespace {
 
-/// Schemes in order of importance. Those whose weights are the same in all passes of a mini-batch
-/// are static: a CUDA graph of their step could be replayed. Interlocking is not counted among
-/// them, since its heads are work that the plain step has not.
+/// Schemes in order of importance. Interlocking's heads are work that the plain step has not.
 struct SchemeCase {
   const char* name;
   const char* yaml;
-  bool is_static;
 };
 constexpr SchemeCase kSchemeCases[] = {
-    {"one_f_one_b", "{name: one_f_one_b}", true},
-    {"pipedream", "{name: pipedream}", false},
-    {"spectrain_1", "{name: spectrain, version: 1}", false},
-    {"model_parallel", "{name: model_parallel}", true},
-    {"spectrain_2", "{name: spectrain, version: 2}", false},
-    {"pipeoptim", "{name: pipeoptim}", false},
-    {"pipedream_vanilla", "{name: pipedream, weight_stashing: false}", false},
-    {"xpipe", "{name: xpipe}", false},
-    {"interlocking_2", "{name: interlocking, width: 2}", false},
+    {"one_f_one_b", "{name: one_f_one_b}"},
+    {"pipedream", "{name: pipedream}"},
+    {"spectrain_1", "{name: spectrain, version: 1}"},
+    {"model_parallel", "{name: model_parallel}"},
+    {"spectrain_2", "{name: spectrain, version: 2}"},
+    {"pipeoptim", "{name: pipeoptim}"},
+    {"pipedream_vanilla", "{name: pipedream, weight_stashing: false}"},
+    {"xpipe", "{name: xpipe}"},
+    {"interlocking_2", "{name: interlocking, width: 2}"},
 };
 
 /// One way to execute the same steps.
@@ -98,11 +94,13 @@ class Work {
     plan_.devices.assign(static_cast<std::size_t>(experiment.pipeline.stages), bench.device);
     plan_.training = compile(prove(experiment.schedule(model.steps)));
     plan_.auxiliary = plan_.training.schedule.auxiliary;
+    const auto schedule = [&](int count) { return experiment.schedule(count); };
+    auto proved = find_loop(schedule, long_steps());
+    long_.emplace(compile(proved ? *std::move(proved) : prove(schedule(long_steps()))));
   }
   Work(const Work&) = delete;
 
   std::vector<std::unique_ptr<Stage>> stages() const { return plan_.stages(); }
-  Tensors inputs() { return batches_.inputs(0, batches_.share(0, 0, 0), wide.y.device()); }
   void block(const std::vector<std::unique_ptr<Stage>>& stages, const Way& way) {
     execute(plan_.training, stages,
             {.batches = batches_,
@@ -110,6 +108,22 @@ class Work {
              .minibatches_per_epoch = steps_,
              .execution = way.execution,
              .own_streams = way.own_streams});
+  }
+  /// Seconds of a step in serial, with graphs or without, after as many steps in which graphs are
+  /// recorded.
+  double late_step(const std::vector<std::unique_ptr<Stage>>& stages, GraphRecorder* graphs) {
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point half;
+    execute(*long_, stages,
+            {.batches = batches_,
+             .lr = [](int) { return 1e-3; },
+             .minibatches_per_epoch = long_steps(),
+             .on_minibatch =
+                 [&](int minibatch) {
+                   if (minibatch + 1 == long_steps() / 2) half = Clock::now();
+                 },
+             .graphs = graphs});
+    return std::chrono::duration<double>(Clock::now() - half).count() / (long_steps() / 2);
   }
 
   Experiment experiment;
@@ -121,9 +135,13 @@ class Work {
                          at::TensorOptions(bench.device).dtype(values));
   }
 
+  /// Enough for graphs to be launched in the second half.
+  int long_steps() const { return std::max(4 * steps_, 48); }
+
   int steps_;
   FixedBatches batches_;
   Plan plan_;
+  std::optional<Program> long_;
 };
 
 std::vector<at::Tensor> weights_of(const std::vector<std::unique_ptr<Stage>>& stages) {
@@ -132,80 +150,6 @@ std::vector<at::Tensor> weights_of(const std::vector<std::unique_ptr<Stage>>& st
     for (const auto& [name, parameter] : stage->named_parameters()) weights.push_back(parameter);
   return weights;
 }
-
-/// Steps of a static scheme with one micro-batch, stage after stage. The stages do what they do in
-/// `serial`; what the host does between them is left out. On a GPU a block replays one CUDA graph
-/// of a step: as fast as `pipeline.execution: serial` could become by graphs.
-class GraphedStages {
- public:
-  GraphedStages(Work& work, at::Device device)
-      : x_(work.inputs()), y_(work.wide.y), device_(device) {
-    const WorkerStream own(0,
-                           device_);  // autograd lets leaves remember the stream they are made on
-    stages_ = work.stages();
-    for (const auto& stage : stages_) stage->weights().rewind();
-  }
-  GraphedStages(const GraphedStages&) = delete;
-  ~GraphedStages() {
-    if (graph_ != nullptr) release_(graph_);
-  }
-
-  std::vector<at::Tensor> weights() const { return weights_of(stages_); }
-
-  /// Performs at least kWarmUps steps the first time.
-  void block(int steps) {
-    if (device_.is_cpu()) {
-      for (int i = 0; i < steps; ++i) step();
-      return;
-    }
-    const WorkerStream own(0, device_);
-    if (graph_ == nullptr) {
-      capture();
-      steps -= kWarmUps;
-    }
-    for (int i = 0; i < steps; ++i) replay_(graph_);
-  }
-
- private:
-  static constexpr int kWarmUps = 3;
-
-  void step() {
-    const Pass pass;
-    Tensors values = x_;
-    for (const auto& stage : stages_) {
-      stage->use({stage->weights().latest_number(), 0, 0});
-      values = stage->forward(0, std::move(values), pass, stage != stages_.front());
-    }
-    static_cast<void>(stages_.back()->final_loss(0, {y_}));
-    Tensors gradients;
-    for (auto stage = stages_.rbegin(); stage != stages_.rend(); ++stage) {
-      const bool last = stage == stages_.rbegin(), first = *stage == stages_.front();
-      gradients = (*stage)->backward(
-          0, {.own_loss = last, .gradients = std::move(gradients), .input_gradient = !first});
-      (*stage)->update(/*in_place=*/true, 1e-3);
-    }
-  }
-
-  void capture() {
-    const auto file = module_file("libdevice_graph.so");
-    void* const module = file.empty() ? nullptr : ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (module == nullptr)
-      throw Error(ErrorKind::Data, concat("no graphs: ", file.empty() ? "not built" : ::dlerror()));
-    replay_ = reinterpret_cast<decltype(replay_)>(::dlsym(module, "pipewright_replay"));
-    release_ = reinterpret_cast<decltype(release_)>(::dlsym(module, "pipewright_release"));
-    const auto captured =
-        reinterpret_cast<decltype(&pipewright_capture)>(::dlsym(module, "pipewright_capture"));
-    graph_ = captured([](void* own) { static_cast<GraphedStages*>(own)->step(); }, this, kWarmUps);
-  }
-
-  Tensors x_;
-  at::Tensor y_;
-  at::Device device_;
-  std::vector<std::unique_ptr<Stage>> stages_;
-  void* graph_ = nullptr;
-  decltype(&pipewright_replay) replay_ = nullptr;
-  decltype(&pipewright_release) release_ = nullptr;
-};
 
 /// Lets another program take its turn between two rounds.
 void wait_for_turn(const DeviceBench& bench, int round, int steps) {
@@ -239,8 +183,8 @@ Fields rounds_of(const DeviceBench& bench, const DeviceModel& model, const Schem
   expect_equal_size(opponent, parameters);
   const PlainStep plain =
       fused_loop(opponent, bench.device, work.experiment.train.precision.narrow().has_value());
-  std::optional<GraphedStages> graphed;
-  if (scheme.is_static) graphed.emplace(work, bench.device);
+  std::unique_ptr<GraphRecorder> graphs;
+  if (!bench.device.is_cpu()) graphs = cuda_graphs(bench.device);
 
   Fields fields{{"parameters", std::to_string(parameters)}};
   std::map<std::string, std::vector<double>> milliseconds;
@@ -254,14 +198,12 @@ Fields rounds_of(const DeviceBench& bench, const DeviceModel& model, const Schem
       for (int i = 0; i < model.steps; ++i) plain(work.wide.x[0], work.wide.y);
     });
     take(kWays[0].name, [&] { work.block(stages, kWays[0]); });
-    if (graphed) try {
-        take("graph", [&] { graphed->block(model.steps); });
-        if (round == 0)
-          fields.emplace_back("differing_in_graph",
-                              std::to_string(differing(weights_of(stages), graphed->weights())));
+    if (graphs) try {
+        const double taken = work.late_step(stages, graphs.get());
+        if (round > 0) milliseconds["graphs"].push_back(1e3 * taken);
       } catch (const std::exception& error) {  // LibTorch's too: the other ways are still measured
-        fields.emplace_back("graph_error", json_text(split(error.what(), '\n').front()));
-        graphed.reset();
+        fields.emplace_back("graphs_error", json_text(split(error.what(), '\n').front()));
+        graphs.reset();
       }
     for (const Way& way : std::span(kWays).subspan(1))
       take(way.name, [&] { work.block(stages, way); });
@@ -283,6 +225,13 @@ Fields bits_of(const DeviceBench& bench, const DeviceModel& model, const SchemeC
   for (const Way& way : kWays)
     fields.emplace_back(concat("differing_in_", way.name),
                         std::to_string(differing(first, weights_after(work, way))));
+  if (bench.device.is_cpu()) return fields;
+  const auto plain = work.stages(), graphed = work.stages();
+  const std::unique_ptr<GraphRecorder> graphs = cuda_graphs(bench.device);
+  work.late_step(plain, nullptr);
+  work.late_step(graphed, graphs.get());
+  fields.emplace_back("differing_in_graphs",
+                      std::to_string(differing(weights_of(plain), weights_of(graphed))));
   return fields;
 }
 
@@ -307,7 +256,6 @@ void measure_steps(const DeviceBench& bench) {
                 {"precision", json_text(precision)},
                 {"numerics", json_text(bench.numerics)},
                 {"scheme", json_text(scheme.name)},
-                {"static", scheme.is_static ? "true" : "false"},
                 {"batch", std::to_string(model.batch)},
                 {"steps", std::to_string(model.steps)}},
                [&] { return measured(bench, model, scheme, precision); });

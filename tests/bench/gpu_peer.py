@@ -184,7 +184,7 @@ class Peer:
             fields[f"pytorch_{name}_ms"] = rounds
             if (parameters := self.forms[name].parameters) != case["parameters"]:
                 fields[f"pytorch_{name}_error"] = f"{parameters} parameters"
-            for way in ("serial", "one_stream", "own_streams", "graph"):
+            for way in ("serial", "one_stream", "own_streams", "graphs"):
                 if len(case.get(f"{way}_ms", ())) != len(rounds):
                     continue
                 ratios = sorted(ours / theirs for ours, theirs in zip(case[f"{way}_ms"], rounds, strict=True))

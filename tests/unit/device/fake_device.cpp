@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "core/tensors/torch.h"
+#include "tests/unit/device/fake_graphs.h"
 
 namespace pipewright::test {
 namespace {
@@ -88,10 +89,12 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   }
 };
 
-/// Of the current device, for its current stream.
+/// Of the current device, for its current stream; of the pool of graphs while there is one.
 struct Allocator final : at::Allocator {
   at::DataPtr allocate(std::size_t bytes) override {
-    auto* const memory = new at::DataPtr(at::getCPUAllocator()->allocate(bytes));
+    FakePool* const pool = FakeGraphs::pool();
+    auto* const memory = new at::DataPtr(pool != nullptr ? pool->allocate(bytes)
+                                                         : at::getCPUAllocator()->allocate(bytes));
     const at::Device device(kFake, current);
     if (bytes > 0) model().allocate(memory->get(), bytes, current_key(device));
     return {memory->get(), memory, &give_back, device};
@@ -155,13 +158,19 @@ void copy_between(const at::Tensor& from, const at::Tensor& to) {
   model().block(source, model().record(target));
   model().work(source, read, write);
   model().block(target, model().record(source));
-  on_cpu(to).copy_(on_cpu(from));
+  const auto copy = [from = on_cpu(from), to = on_cpu(to)] { to.copy_(from); };
+  if (FakeGraphs* const graphs = FakeGraphs::recording()) {
+    graphs->keep(to);
+    graphs->add(copy);
+  }
+  copy();
 }
 
 void copy_to_host(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
   const auto stream = current_key(from.device());
   const std::array<const void*, 1> read{memory_of(from)};
   model().work(stream, read, {});
+  FakeGraphs::refuse("a copy to the host");
   const at::Tensor value = on_cpu(from).clone();
   to.fill_(to.scalar_type() == at::kByte ? 0xa5 : -1e9);  // what who does not wait reads
   model().later(stream, [to, value] { to.copy_(value); });
@@ -174,6 +183,7 @@ at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool non_bloc
   } else if (fake(from)) {
     copy_to_host(from, to, non_blocking);
   } else {
+    FakeGraphs::refuse("a copy from the host");
     const auto stream = current_key(to.device());
     const std::array<const void*, 1> write{memory_of(to)};
     model().work(stream, {}, write);
@@ -185,6 +195,7 @@ at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool non_bloc
 }
 
 at::Scalar local_scalar(const at::Tensor& tensor) {
+  FakeGraphs::refuse("a number read by the host");
   const auto stream = current_key(tensor.device());
   const std::array<const void*, 1> read{memory_of(tensor)};
   model().work(stream, read, {});
@@ -202,14 +213,29 @@ class Call {
     const std::size_t first = stack->size() - arguments.size();
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       const auto* const alias = arguments[i].alias_info();
-      take((*stack)[first + i], alias != nullptr && alias->isWrite());
+      // Batch norm writes its statistics, which its schema does not say.
+      take((*stack)[first + i],
+           (alias != nullptr && alias->isWrite()) || arguments[i].name().starts_with("running_"));
     }
     TORCH_CHECK(!ours_.empty(), op_.schema(), " without a tensor of the device");
     const auto stream = current_key(ours_.front().device());
     model().work(stream, reads_, writes_);
+    FakeGraphs* const graphs = FakeGraphs::recording();
+    torch::jit::Stack taken;
+    if (graphs != nullptr) {
+      taken.assign(stack->end() - std::ssize(arguments), stack->end());
+      for (std::size_t i = 0; i < ours_.size(); ++i)
+        if (written_[i]) graphs->keep(ours_[i]);
+    }
     op_.redispatchBoxed(c10::DispatchKeySet(at::DispatchKey::CPU), stack);
-    const std::size_t results = op_.schema().returns().size();
-    for (std::size_t i = stack->size() - results; i < stack->size(); ++i) give((*stack)[i]);
+    const std::size_t results = op_.schema().returns().size(), begin = stack->size() - results;
+    for (std::size_t i = 0; i < results; ++i) give((*stack)[begin + i], i);
+    if (graphs != nullptr)
+      graphs->add([op = op_, taken = std::move(taken), made = std::move(made_)] {
+        torch::jit::Stack again = taken;
+        op.redispatchBoxed(c10::DispatchKeySet(at::DispatchKey::CPU), &again);
+        for (const auto& [result, own] : made) own.copy_(again[result].toTensor());
+      });
   }
 
  private:
@@ -227,37 +253,44 @@ class Call {
     if (!fake(tensor)) return tensor;
     (written ? writes_ : reads_).push_back(memory_of(tensor));
     ours_.push_back(tensor);
+    written_.push_back(written);
     const bool to_be_resized = written && tensor.numel() == 0;
     theirs_.push_back(to_be_resized ? at::empty({0}, tensor.scalar_type()) : on_cpu(tensor));
     return theirs_.back();
   }
-  void give(c10::IValue& value) {
+  void give(c10::IValue& value, std::size_t number) {
     if (!value.isTensor() || !value.toTensor().defined()) return;
     const at::Tensor result = value.toTensor();
     for (std::size_t i = 0; i < ours_.size(); ++i)
       if (theirs_[i].is_same(result)) {
         if (ours_[i].sizes() != result.sizes()) {
-          const at::Tensor grown = made_ours(result);
+          const at::Tensor grown = made_ours(result, number);
           ours_[i].set_(grown.storage(), 0, grown.sizes(), grown.strides());
         }
         value = ours_[i];
         return;
       }
-    value = made_ours(result);
+    value = made_ours(result, number);
   }
-  at::Tensor made_ours(const at::Tensor& result) const {
+  at::Tensor made_ours(const at::Tensor& result, std::size_t number) {
     const at::Device device = ours_.front().device();
     at::Tensor own =
         empty_strided(result.sizes(), result.strides(), result.scalar_type(), {}, device, {});
     const std::array<const void*, 1> write{memory_of(own)};
     model().work(current_key(device), {}, write);
+    if (FakeGraphs* const graphs = FakeGraphs::recording()) {
+      graphs->keep(own);
+      made_.emplace_back(number, on_cpu(own));
+    }
     on_cpu(own).copy_(result);
     return own;
   }
 
   const c10::OperatorHandle& op_;
   std::vector<at::Tensor> ours_, theirs_;
+  std::vector<bool> written_;
   std::vector<const void*> reads_, writes_;
+  std::vector<std::pair<std::size_t, at::Tensor>> made_;  ///< new tensors, by results' numbers
 };
 
 void by_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {

@@ -6,8 +6,10 @@
 
 #include <cmath>
 
+#include "core/runtime/devices/device_stream.h"
 #include "core/runtime/executor.h"
 #include "core/tensors/torch.h"
+#include "core/training/programs.h"
 
 namespace pipewright::test {
 namespace {
@@ -76,6 +78,42 @@ void expect_equal_ways(const std::string& changes, const std::vector<at::Device>
   EXPECT_EQ(a, flat_losses(train(plan, threads, Execution::Threads)));
   EXPECT_EQ(difference(serial, threads), "");
   for (const double loss : a) EXPECT_TRUE(std::isfinite(loss));
+}
+
+Trained trained(const Plan& plan, GraphRecorder* graphs, int epochs, Interludes* interludes) {
+  Trained training{plan.stages(), {}};
+  Programs programs(plan);
+  Loader loader = plan.training_loader(0, epochs);
+  training.result = execute(programs.segment(0, epochs * plan.minibatches), training.stages,
+                            {.batches = loader,
+                             .lr = [](int minibatch) { return 0.05 / (1 + 0.01 * minibatch); },
+                             .seed = plan.experiment->train.seed,
+                             .minibatches_per_epoch = plan.minibatches,
+                             .graphs = graphs,
+                             .interludes = interludes});
+  return training;
+}
+
+std::string long_training(const std::string& scheme, const std::string& changes, int stages) {
+  return concat("{scheme: ", scheme, ", pipeline.stages: ", stages, ", pipeline.microbatches: 4, ",
+                "loader.batch_size: 4, dataset.train: 224", changes, "}");
+}
+
+void expect_equal(const Trained& one, const Trained& other) {
+  EXPECT_EQ(difference(one.stages, other.stages), "");
+  EXPECT_EQ(flat_losses(one.result), flat_losses(other.result));
+  EXPECT_EQ(one.result.traffic, other.result.traffic);
+  current_stream(one.stages.front()->device()).synchronize();
+}
+
+GraphsUsed expect_same_with_graphs(const std::string& changes, at::Device device,
+                                   GraphRecorder& graphs, int epochs) {
+  SCOPED_TRACE(changes);
+  Laboratory laboratory(changes);
+  const Plan& plan = plan_on(laboratory, {device});
+  const Trained graphed = trained(plan, &graphs, epochs);
+  expect_equal(trained(plan, nullptr, epochs), graphed);
+  return graphed.result.graphs;
 }
 
 }  // namespace pipewright::test

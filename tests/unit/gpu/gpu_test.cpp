@@ -130,6 +130,21 @@ TEST_P(Gpu, GivesTheSameWhereSomeStagesAreOnTheCpu) {
   expect_equal_elsewhere("{scheme: {name: pipedream}, train.precision: float64}", mixed);
 }
 
+TEST_P(Gpu, LaunchesGraphsThatGiveTheSameBits) {
+  const std::string convolutions =
+      ", model: {name: cnn, width: 0.125, size: 8, channels: 1, classes: 3, dropout: 0}";
+  for (const SchemeCase& scheme : scheme_of_each_kind())
+    for (const char* precision : {"float32", "bfloat16"}) {
+      const std::string changes = long_training(
+          scheme_text(scheme), concat(convolutions, ", train.precision: ", precision));
+      const auto graphs = cuda_graphs(devices().front());
+      const GraphsUsed used = expect_same_with_graphs(changes, devices().front(), *graphs);
+      if (scheme.name != "pipemare") {
+        EXPECT_GT(used.rounds, 0) << changes << ": " << used.refusal;
+      }
+    }
+}
+
 TEST_P(Gpu, EvaluatesAsTheCpu) {
   auto trained = [](const std::string& changes, const std::vector<at::Device>& devices) {
     Laboratory laboratory(changes);

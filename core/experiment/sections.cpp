@@ -187,9 +187,9 @@ PipelineSection read_pipeline(Options& root) {
   p.slices =
       whole(o, "slices", 1,
             "Number of slices that a micro-batch is cut into along its sequences, each a pass of "
-            "its own that attends to those before it. It needs the model gpt, samples whose tokens "
-            "it divides, and a scheme that goes back through slices in reverse: seq1f1b or gpipe. "
-            "Gradients are those without slices, but for rounding.",
+            "its own that attends to those before it. It needs the model gpt or decoder, samples "
+            "whose tokens it divides, and a scheme that goes back through slices in reverse: "
+            "seq1f1b or gpipe. Gradients are those without slices, but for rounding.",
             {1, 1 << 16});
   p.microbatch_sizes = one_of<MicrobatchSizes>(
       o, "microbatch_sizes",

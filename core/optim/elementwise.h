@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "core/base/vectorised.h"
 #include "core/optim/weight_decay.h"
@@ -17,6 +20,10 @@ namespace pipewright::elementwise {
 
 /// Elements that one thread takes at a time; shorter loops run on the calling thread.
 inline constexpr std::int64_t kGrain = 1 << 15;
+
+/// Elements that a step on another device takes at a time, if no parameter has more: they bound the
+/// memory of its intermediate tensors.
+inline constexpr std::int64_t kRun = 1 << 24;
 
 /// Block length, in elements of type T, for a step over `Arrays` arrays that is followed by a
 /// prediction of the same block: the block is then still in a first-level cache of 32 KB.
@@ -89,20 +96,6 @@ void step_loop(const OptimizerStep& step, const at::Tensor& gradient,
     step_loop<Slots, false, T, G>(step, gradient, entry, rule);
 }
 
-template <std::size_t Slots, class Rule>
-void step_tensors(const OptimizerStep& step, const at::Tensor& gradient,
-                  const FlatLayout::Entry& entry, const Rule& rule) {
-  auto part = [&](const at::Tensor& flat) { return flat.narrow(0, entry.offset, entry.size); };
-  std::array<at::Tensor, Slots> values;
-  for (std::size_t s = 0; s < Slots; ++s) values[s] = part(step.state.slots[s]).clone();
-  at::Tensor gradient_used = gradient.to(step.weights.scalar_type());
-  const at::Tensor next = rule(part(step.weights), gradient_used, values);
-  part(step.next).copy_(next);
-  for (std::size_t s = 0; s < Slots; ++s) part(step.state.slots[s]).copy_(values[s]);
-  if (step.state.last_gradient.defined()) part(step.state.last_gradient).copy_(gradient_used);
-  if (step.made) step.made(entry.offset, entry.offset + entry.size);
-}
-
 /// The gradient of a parameter as it lies in the flat weights, [size], not scaled; it may have
 /// fewer bits than the weights. Undefined: there is none, and the parameter has been left as it is.
 inline at::Tensor gradient_of(const OptimizerStep& step, std::size_t parameter) {
@@ -119,19 +112,80 @@ inline at::Tensor gradient_of(const OptimizerStep& step, std::size_t parameter) 
   return gradient.to(step.weights.scalar_type()).div_(step.loss_scale);
 }
 
+/// Steps the weights of `range` with their gradient, [size], which may have fewer bits.
+template <std::size_t Slots, class Rule>
+void step_tensors(const OptimizerStep& step, const at::Tensor& gradient, const FlatRange& range,
+                  const Rule& rule) {
+  auto part = [&](const at::Tensor& flat) {
+    return flat.narrow(0, range.begin, range.end - range.begin);
+  };
+  std::array<at::Tensor, Slots> values;
+  for (std::size_t s = 0; s < Slots; ++s) values[s] = part(step.state.slots[s]).clone();
+  at::Tensor gradient_used = gradient.to(step.weights.scalar_type());
+  const at::Tensor next = rule(part(step.weights), gradient_used, values);
+  part(step.next).copy_(next);
+  for (std::size_t s = 0; s < Slots; ++s) part(step.state.slots[s]).copy_(values[s]);
+  if (step.state.last_gradient.defined()) part(step.state.last_gradient).copy_(gradient_used);
+  if (step.made) step.made(range.begin, range.end);
+}
+
+/// The gradients of a run of parameters, in order, as they lie in the flat weights.
+inline at::Tensor joined(const OptimizerStep& step, std::size_t first,
+                         const std::vector<at::Tensor>& gradients, const FlatRange& range) {
+  if (gradients.size() == 1) return gradients[0];
+  const at::Tensor flat = at::empty({range.end - range.begin}, step.weights.options());
+  // The operator copies all at once if their number formats are the same.
+  std::map<at::ScalarType, std::pair<std::vector<at::Tensor>, std::vector<at::Tensor>>> copies;
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const FlatLayout::Entry& entry = step.layout.entries[first + i];
+    auto& [to, from] = copies[gradients[i].scalar_type()];
+    to.push_back(flat.narrow(0, entry.offset - range.begin, entry.size));
+    from.push_back(gradients[i]);
+  }
+  for (const auto& [type, both] : copies) at::_foreach_copy_(both.first, both.second);
+  return flat;
+}
+
+/// Steps all parameters on another device than the CPU, at a time as many as have one decay, kRun
+/// elements and no gap between them: a device's queue is filled kernel by kernel, and many
+/// parameters are small.
+template <std::size_t Slots, class RuleFor>
+void step_runs(const OptimizerStep& step, const WeightDecay& decay, const RuleFor& rule_for) {
+  const auto& entries = step.layout.entries;
+  for (std::size_t first = 0, next = 0; first < entries.size(); first = next) {
+    const double lambda = decay.of(entries[first]);
+    FlatRange range{entries[first].offset, entries[first].offset};
+    std::vector<at::Tensor> gradients;
+    for (next = first; next < entries.size(); ++next) {
+      const std::int64_t end = entries[next].offset + entries[next].size;
+      const bool joins = decay.of(entries[next]) == lambda && entries[next].offset == range.end &&
+                         end - range.begin <= kRun;
+      if (next > first && !joins) break;
+      const at::Tensor gradient = gradient_of(step, next);
+      if (!gradient.defined()) {
+        ++next;
+        break;
+      }
+      gradients.push_back(gradient);
+      range.end = end;
+    }
+    if (!gradients.empty())
+      step_tensors<Slots>(step, joined(step, first, gradients, range), range, rule_for(lambda));
+  }
+}
+
 /// Steps all parameters. rule_for(λ), with the parameter's decay, makes a rule: rule(w, g&, slots&)
 /// returns the next w and overwrites the slots; it may add weight decay to g. It should hold its
 /// constants by value.
 template <std::size_t Slots, class RuleFor>
 void step(const OptimizerStep& step, const WeightDecay& decay, const RuleFor& rule_for) {
+  if (!step.weights.is_cpu()) return step_runs<Slots>(step, decay, rule_for);
   for (std::size_t p = 0; p < step.layout.entries.size(); ++p) {
     const FlatLayout::Entry& entry = step.layout.entries[p];
     const at::Tensor gradient = gradient_of(step, p);
     if (!gradient.defined()) continue;
     const auto rule = rule_for(decay.of(entry));
-    if (!gradient.is_cpu())
-      step_tensors<Slots>(step, gradient, entry, rule);
-    else if (gradient.scalar_type() == at::kBFloat16)
+    if (gradient.scalar_type() == at::kBFloat16)
       step_loop<Slots, float, at::BFloat16>(step, gradient, entry, rule);
     else if (gradient.scalar_type() == at::kFloat)
       step_loop<Slots, float, float>(step, gradient, entry, rule);

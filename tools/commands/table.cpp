@@ -50,8 +50,9 @@ int run_table(const std::vector<std::string>& arguments) {
       kTable,
       "Prints the results of a sweep as the `table` section of the file says: cells are "
       "mean ± sample standard deviation (number of runs that are done). Runs that "
-      "failed, are missing, interrupted or running are counted as such and never "
-      "become a number. --set and --profile must be those of the sweep. Below it stands whether "
+      "failed, are missing, interrupted or running are counted as such and become no "
+      "number, but for those that diverged where table.failed_as gives them one. --set and "
+      "--profile must be those of the sweep. Below it stands whether "
       "the runs show what the section `claims` says.\n\n"
       "With --hardware every run is simulated on that hardware, trained or not. The metrics "
       "modelled_… say what it would take there, and a table of trained runs is followed by one of "

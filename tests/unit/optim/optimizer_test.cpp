@@ -3,6 +3,7 @@
 #include "core/optim/optimizer.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/record_function.h>
 
 #include <cmath>
 #include <limits>
@@ -319,6 +320,62 @@ TEST(Optimizers, StepAlikeInTheFusedLoopAndOverTensors) {
       expect_near(a.state.slots[s], b.state.slots[s], tolerance::kOptimizerSteps, name + options);
     expect_near(a.predicted(3), b.predicted(3), tolerance::kOptimizerSteps, name + options);
   }
+}
+
+/// On another device parameters without gaps between them are stepped together; a parameter without
+/// a gradient stays. Each has the bits of a training of its own.
+TEST(Optimizers, StepParametersTogetherToTheBitsOfEachAlone) {
+  const NamedShapes shapes{{"a.weight", {4, 4}},
+                           {"b.weight", {8}},
+                           {"c.bias", {7}},
+                           {"d.weight", {16}},
+                           {"e.weight", {2, 8}}};
+  for (const auto& [name, options] : kElementwise) {
+    const auto optimizer = make_optimizer_elsewhere(name, options);
+    Training together(*optimizer, false, true, flat_layout(shapes, 8));
+    std::vector<Training> alone;
+    for (std::size_t p = 0; p < shapes.size(); ++p) {
+      alone.emplace_back(*optimizer, false, true, flat_layout({shapes[p]}, 8));
+      alone[p].weights.copy_(
+          together.weights.narrow(0, together.layout.entries[p].offset, alone[p].layout.size));
+    }
+    for (std::uint64_t t = 1; t <= 3; ++t) {
+      std::vector<at::Tensor> gradients = together.gradients(t);
+      if (t == 2) gradients[3].reset();
+      together.step(gradients);
+      for (std::size_t p = 0; p < shapes.size(); ++p)
+        if (gradients[p].defined()) {
+          alone[p].state.steps = static_cast<std::int64_t>(t) - 1;
+          alone[p].step({gradients[p]});
+        }
+    }
+    for (std::size_t p = 0; p < shapes.size(); ++p) {
+      EXPECT_TRUE(at::equal(together.part(together.weights, p), alone[p].part(alone[p].weights, 0)))
+          << name << options << shapes[p].first;
+      for (std::size_t s = 0; s < together.state.slots.size(); ++s)
+        EXPECT_TRUE(at::equal(together.part(together.state.slots[s], p),
+                              alone[p].part(alone[p].state.slots[s], 0)))
+            << name << options << shapes[p].first;
+    }
+  }
+}
+
+/// The copies of the momentum, which stand for the kernels of a step.
+TEST(Optimizers, StepManyParametersWithTheKernelsOfOne) {
+  static int copies = 0;
+  NamedShapes shapes;
+  for (int i = 0; i < 50; ++i) shapes.emplace_back(concat("w", i), std::vector<std::int64_t>{16});
+  const auto optimizer = make_optimizer_elsewhere("sgd", "{momentum: 0.9}");
+  Training training(*optimizer, false, false, flat_layout(shapes, 8));
+  const auto gradients = training.gradients(1);
+  const auto callback = at::addThreadLocalCallback(at::RecordFunctionCallback(
+      [](const at::RecordFunction& call) -> std::unique_ptr<at::ObserverContext> {
+        if (std::string_view(call.name()) == "aten::clone") ++copies;
+        return nullptr;
+      }));
+  training.step(gradients);
+  at::removeCallback(callback);
+  EXPECT_EQ(copies, 1);
 }
 
 /// A product of matrices may add in another order with more threads, as it may in a layer.

@@ -319,6 +319,7 @@ void check_graphs(const Experiment& e, const Value& document, Problems& problems
        "with pipeline.device: cuda:0, or another CUDA device for all workers"},
       {p.replicas == 1, "with pipeline.replicas: 1"},
       {p.slices == 1, "with pipeline.slices: 1"},
+      {e.model->task() != Task::Translate, "with samples of one length, not for translations"},
       {e.train.precision.narrow() != at::kHalf, "in another train.precision than float16"},
       {p.compression.empty(), "without pipeline.compression"},
       {!offloads, "with pipeline.offload: never"},

@@ -127,11 +127,20 @@ class Interpreter {
     return devices;
   }
 
+  /// Ends what an exception cuts off, before its stream goes.
+  struct Closing {
+    GraphedPasses* passes;
+    ~Closing() {
+      if (passes != nullptr) passes->abandon();
+    }
+  };
+
   void run_serial(const Pause& pause) {
     at::set_num_threads(request_.threads);
     // Graphs are not recorded on a default stream.
     std::optional<WorkerStream> own;
     if (graphs_) own.emplace(0, devices().front());
+    const Closing closing{graphs_ ? &graphs_->passes() : nullptr};
     const std::int64_t end = std::min(pause.position, program_.actions);
     for (; position_ < end; ++position_) {
       begin_round(end);

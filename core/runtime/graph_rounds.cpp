@@ -37,7 +37,10 @@ RoundKind GraphRounds::begin(std::int64_t left, Addresses alive) {
   if (!refusal_.empty() || left <= 0) return become(RoundKind::Plain);
   if (recorded && (kind_ == RoundKind::Launched || alive == recorded_from_))
     return become(left < period_ ? RoundKind::Plain : RoundKind::Launched);
-  if (kind_ == RoundKind::Recorded && ++attempts_ == kMostAttempts) {
+  if (kind_ == RoundKind::Recorded) {
+    recorded_from_ = std::move(alive);
+    if (++attempts_ < kMostAttempts)
+      return become(left < 2 * period_ ? RoundKind::Plain : RoundKind::Recorded);
     refuse(concat("what is alive lay elsewhere after each of ", kMostAttempts, " recordings"));
     return become(RoundKind::Plain);
   }

@@ -7,7 +7,9 @@
 /// computed but seen: the first rounds take their memory from the graphs' pool, and L is the
 /// smallest distance at which two rounds in a row begin with the same addresses. Then L rounds are
 /// recorded. If the round behind them begins with the addresses of the first, launching the graphs
-/// again is what the next L rounds would do.
+/// again is what the next L rounds would do; if not, L rounds are recorded from there. All of this
+/// rests on that every tensor that crosses the beginning of a round lies in a pool or is a version
+/// of weights, and so among the addresses, or stays where it is for good.
 #pragma once
 
 #include <cstdint>

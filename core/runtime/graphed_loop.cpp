@@ -30,13 +30,13 @@ GraphedLoop::GraphedLoop(const Program& program, const std::vector<std::unique_p
       samples_(samples),
       transport_(transport),
       traffic_(traffic),
-      passes_(*request.graphs) {
+      passes_(*request.graphs),
+      most_copies_(most_copies(program)) {
   if (!program.loop) {
     passes_.rounds().refuse("the schedule has no loop: it is short, or recorded as a trace");
     return;
   }
   find_boundary();
-  for (const auto& stage : stages_) stage->weights().take_turns(most_copies(program));
 }
 
 /// Lets rounds begin where the fewest forwards wait for their backwards, behind a flush if there is
@@ -98,7 +98,10 @@ std::int64_t GraphedLoop::rounds_from(std::int64_t position, std::int64_t end) {
 
 void GraphedLoop::begin_round(std::int64_t position, std::int64_t end) {
   GraphRounds::Addresses weights;
-  for (const auto& stage : stages_) stage->weights().add_addresses(weights);
+  for (const auto& stage : stages_) {
+    stage->weights().take_turns(most_copies_);
+    stage->weights().add_addresses(weights);
+  }
   const GraphRounds& rounds = passes_.rounds();
   const RoundKind before = rounds.kind();
   passes_.begin_round(rounds_from(position, end), weights);

@@ -42,6 +42,7 @@ class GraphedLoop {
   Transport& transport_;
   TrafficCount& traffic_;
   GraphedPasses passes_;
+  int most_copies_;                    ///< of a stage's weights
   std::int64_t begin_ = 0, size_ = 0;  ///< of the first round, in the execution order
   std::int64_t rounds_ = 0;
   int first_ = 0, last_ = 0;  ///< mini-batches of the first round

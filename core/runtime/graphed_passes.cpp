@@ -26,6 +26,7 @@ at::Tensor view_of(const at::Tensor& tensor) {
 
 void GraphedPasses::begin_round(std::int64_t left, const GraphRounds::Addresses& weights) {
   PIPEWRIGHT_CHECK(!open_, "a graph goes on beyond its round");
+  if (!aside_.empty()) left = 0;  // an update that is still to end has its sums in a pool
   take_turn();
   GraphRounds::Addresses alive{static_cast<std::uintptr_t>(pools_[turn_])};
   for (const int pool : pools_) {
@@ -47,12 +48,17 @@ void GraphedPasses::begin_round(std::int64_t left, const GraphRounds::Addresses&
   }
 }
 
-/// Finds an empty pool for the round. Launched rounds leave the pools as they are.
+/// Finds an empty pool for the round, the first after that of the round before. Launched rounds
+/// leave the pools as they are. A layer may have put something into one for good.
 void GraphedPasses::take_turn() {
-  if (!pools_.empty()) turn_ = (turn_ + 1) % pools_.size();
-  if (!pools_.empty() && recorder_.in_use(pools_[turn_]).empty()) return;
-  pools_.insert(pools_.begin() + static_cast<std::ptrdiff_t>(turn_),
-                static_cast<int>(pools_.size()));
+  const std::size_t count = pools_.size();
+  for (std::size_t i = 1; i <= count; ++i)
+    if (const std::size_t next = (turn_ + i) % count; recorder_.in_use(pools_[next]).empty()) {
+      turn_ = next;
+      return;
+    }
+  turn_ = count;
+  pools_.push_back(static_cast<int>(count));
 }
 
 void GraphedPasses::begin() {
@@ -116,9 +122,8 @@ void GraphedPasses::end_update(std::size_t index, WeightGradients& sums) {
   aside_.erase(own);
 }
 
-/// Ends a recording that an exception has cut off.
 void GraphedPasses::abandon() noexcept {
-  if (!open_) return;
+  if (!std::exchange(open_, false)) return;
   try {
     if (rounds_.kind() == RoundKind::Pooled) recorder_.end_pool();
     if (rounds_.kind() == RoundKind::Recorded) static_cast<void>(recorder_.end());

@@ -22,7 +22,6 @@ class GraphedPasses {
  public:
   explicit GraphedPasses(GraphRecorder& recorder) : recorder_(recorder) {}
   GraphedPasses(const GraphedPasses&) = delete;
-  ~GraphedPasses() { abandon(); }
 
   /// A loss that is recorded when the graph in which it is computed has been launched.
   struct Loss {
@@ -51,6 +50,10 @@ class GraphedPasses {
   /// Ends the graph, if there is one, before work of the host. Returns the losses that can be read.
   std::vector<Loss> end();
 
+  /// Ends a recording that an exception has cut off, on the stream on which it began; does nothing
+  /// if there is none.
+  void abandon() noexcept;
+
   /// Before an update of the stage replica with that index, and after it: in launched rounds its
   /// sums are those that the graphs have computed.
   void begin_update(std::size_t index, WeightGradients& sums);
@@ -63,7 +66,6 @@ class GraphedPasses {
     std::vector<at::Tensor> losses;   ///< views of its memory
   };
   void take_turn();
-  void abandon() noexcept;
 
   GraphRecorder& recorder_;
   GraphRounds rounds_;

@@ -133,10 +133,13 @@ TEST_P(Gpu, GivesTheSameWhereSomeStagesAreOnTheCpu) {
 TEST_P(Gpu, LaunchesGraphsThatGiveTheSameBits) {
   const std::string convolutions =
       ", model: {name: cnn, width: 0.125, size: 8, channels: 1, classes: 3, dropout: 0}";
+  const std::string attention =
+      ", model: {name: encoder, layers: 4, width: 8, heads: 2, feed_forward: 12, tokens: 5, "
+      "dropout: 0}, pipeline.balance: layers";
   for (const SchemeCase& scheme : scheme_of_each_kind())
-    for (const char* precision : {"float32", "bfloat16"}) {
-      const std::string changes = long_training(
-          scheme_text(scheme), concat(convolutions, ", train.precision: ", precision));
+    for (const std::string& more :
+         {convolutions, convolutions + ", train.precision: bfloat16", attention}) {
+      const std::string changes = long_training(scheme_text(scheme), more);
       const auto graphs = cuda_graphs(devices().front());
       const GraphsUsed used = expect_same_with_graphs(changes, devices().front(), *graphs);
       if (scheme.name != "pipemare") {

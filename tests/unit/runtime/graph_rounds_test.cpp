@@ -59,14 +59,14 @@ TEST(GraphRounds, AreNotRecordedWhereNoneCouldBeLaunched) {
 
 TEST(GraphRounds, AreRecordedAgainWhereARecordingMovedWhatIsAlive) {
   const auto moved_once = [](int round) { return Addresses{round < 3 ? 1u : 2u}; };
-  EXPECT_EQ(kinds_of(9, moved_once), "ooRooRLLL");
+  EXPECT_EQ(kinds_of(9, moved_once), "ooRRLLLLL");
 }
 
 TEST(GraphRounds, SayWhyTheyAreGivenUp) {
   const auto never = [](int round) { return Addresses{static_cast<std::uintptr_t>(round)}; };
   EXPECT_EQ(kinds_of(70, never).substr(63, 20), "PPPPPPPwhat is alive");
   const auto moved_by_each = [](int round) {
-    return Addresses{static_cast<std::uintptr_t>(round / 3)};
+    return Addresses{static_cast<std::uintptr_t>(round < 3 ? 0 : round)};
   };
   EXPECT_NE(kinds_of(60, moved_by_each).find("after each of 16 recordings"), std::string::npos);
 }

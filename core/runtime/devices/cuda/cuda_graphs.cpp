@@ -99,11 +99,17 @@ class CudaGraphs final : public GraphRecorder {
   }
   void begin(int pool) override {
     recorded_ = std::make_unique<at::cuda::CUDAGraph>();
-    recorded_->capture_begin(pool_of(pool), cudaStreamCaptureModeThreadLocal);
+    recorded_pool_ = pool_of(pool);
+    recorded_->capture_begin(recorded_pool_, cudaStreamCaptureModeThreadLocal);
   }
   int end() override {
     std::unique_ptr<at::cuda::CUDAGraph> graph = std::move(recorded_);
-    graph->capture_end();
+    try {
+      graph->capture_end();
+    } catch (...) {
+      forget_capture();
+      throw;
+    }
     graphs_.push_back(std::move(graph));
     return static_cast<int>(graphs_.size()) - 1;
   }
@@ -116,10 +122,20 @@ class CudaGraphs final : public GraphRecorder {
   }
 
  private:
+  /// Does what capture_end() does not once something has made the capture invalid.
+  void forget_capture() const {
+    cudaGraph_t broken = nullptr;
+    static_cast<void>(
+        cudaStreamEndCapture(c10::cuda::getCurrentCUDAStream(device_).stream(), &broken));
+    static_cast<void>(cudaGetLastError());
+    allocator::endAllocateToPool(device_, recorded_pool_);
+    allocator::releasePool(device_, recorded_pool_);
+  }
   /// The allocator counts who uses a pool, and keeps its memory as long as there is one.
   MempoolId_t pool_of(int number) {
     const auto known = pools_.find(number);
     if (known != pools_.end()) return known->second;
+    if (pools_.empty()) allocator::emptyCache();  // pools cannot take what it holds
     const MempoolId_t pool = at::cuda::graph_pool_handle();
     PoolCount::instance().add(pool);
     allocator::createOrIncrefPool(device_, pool);
@@ -128,7 +144,8 @@ class CudaGraphs final : public GraphRecorder {
 
   c10::DeviceIndex device_;
   std::map<int, MempoolId_t> pools_;
-  std::optional<MempoolId_t> current_;             ///< between begin_pool() and end_pool()
+  std::optional<MempoolId_t> current_;  ///< between begin_pool() and end_pool()
+  MempoolId_t recorded_pool_{};
   std::unique_ptr<at::cuda::CUDAGraph> recorded_;  ///< between begin() and end()
   std::vector<std::unique_ptr<at::cuda::CUDAGraph>> graphs_;
 };

@@ -53,11 +53,12 @@ TEST(Kernels, OfAForwardAreOperatorsThatComputeNotViews) {
   EXPECT_EQ(profile.layers[1].kernels, 1) << "a product with a bias; its transpose is a view";
 }
 
-/// Plain SGD: lr · gradient, weights − that, and a copy into the flat tensor.
-TEST(Kernels, OfAnUpdateAreThoseOfItsRuleForEachParameter) {
+/// Plain SGD: lr · gradient, weights − that, and a copy into the flat tensor. Both parameters have
+/// them together, once their gradients have been copied side by side.
+TEST(Kernels, OfAnUpdateAreThoseOfItsRuleForParametersSideBySide) {
   const Experiment experiment = experiment_with("{name: gpipe}", "{name: sgd}");
   const Profile profile = measure(experiment, {.device = at::kMeta});
-  EXPECT_EQ(profile.layers[0].update_kernels, 2 * 3) << "a weight and a bias";
+  EXPECT_EQ(profile.layers[0].update_kernels, 2 + 3) << "a weight and a bias";
 }
 
 TEST(WeightTimes, AreMeasuredWithAProfile) {

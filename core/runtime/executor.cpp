@@ -302,7 +302,7 @@ class Interpreter {
 
   void perform(const Instruction& instruction, int worker) {
     Stage& stage = stage_of(instruction.action);
-    if (needs_host(instruction) || begun_[index_of(instruction.action)]) end_graph();
+    if (graphs_ && (needs_host(instruction) || begun_[index_of(instruction.action)])) end_graph();
     end_update(index_of(instruction.action), worker);
     if (is_pass(instruction.action.kind))
       offloaded_[as_size(worker)].await(forward_of(instruction.action));

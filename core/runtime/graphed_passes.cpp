@@ -9,7 +9,6 @@
 #include "core/tensors/upload.h"
 
 namespace pipewright {
-
 namespace {
 
 /// The same memory, which the view does not keep.
@@ -26,7 +25,8 @@ at::Tensor view_of(const at::Tensor& tensor) {
 
 void GraphedPasses::begin_round(std::int64_t left, const GraphRounds::Addresses& weights) {
   PIPEWRIGHT_CHECK(!open_, "a graph goes on beyond its round");
-  if (!aside_.empty()) left = 0;  // an update that is still to end has its sums in a pool
+  // An update that is still to end has its sums in a pool, which no round may take now.
+  if (!aside_.empty() && !launches()) left = 0;
   take_turn();
   GraphRounds::Addresses alive{static_cast<std::uintptr_t>(pools_[turn_])};
   for (const int pool : pools_) {

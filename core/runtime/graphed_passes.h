@@ -6,7 +6,6 @@
 /// them their values.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <vector>
 

@@ -200,7 +200,7 @@ void Trainer::tell_graphs(const GraphsUsed& used, const Program& program) {
                used.refusal.empty() ? "there are too few mini-batches in one go" : used.refusal));
   progress_->line(concat("pipeline.cuda_graphs: ", used.rounds, " of ", program.loop->rounds,
                          " rounds of the schedule were launched as ", counted(used.graphs, "graph"),
-                         ", each every ", counted(used.period, "round")));
+                         ", which repeat after ", counted(used.period, "round")));
 }
 
 /// Trains one segment, from an empty pipeline to an empty pipeline.

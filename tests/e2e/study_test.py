@@ -2,6 +2,7 @@
 """tools/study: pages say what the rows of results show, and which runs are still to be made."""
 
 import csv
+import itertools
 import math
 import os
 import re
@@ -16,7 +17,7 @@ import harness
 from harness import MLP, SOURCE_DIR, changed
 
 sys.path.insert(0, str(SOURCE_DIR / "tools"))
-from study_pages import overhead
+from study_pages import law, law_shown, overhead
 
 
 EXPERIMENT = changed(
@@ -384,6 +385,97 @@ class Overheads(StudyTest):
         rows.write_text("".join(rows.read_text().splitlines(keepends=True)[:-1]))
         self.study()
         self.assertIn("The references have not all run.", self.page.read_text())
+
+
+class Laws(StudyTest):
+    """A power of the delay, fitted without the largest delay, and what the two rules decide."""
+
+    @staticmethod
+    def cost(excess, at_16, optimizer="AdamW", noise=(0, 0, 0, 0)):
+        known = {delay: excess(delay) * math.exp(each) for delay, each in zip(law.FITTED, noise)}
+        losses = {0: 1.5, **{delay: 1.5 + each for delay, each in known.items()}, 16: 1.5 + at_16}
+        return law.Cost(optimizer, losses, {delay: 0.1 * delay for delay in losses})
+
+    def test_a_power_is_found_and_the_largest_delay_is_in_no_fit(self):
+        for at_16 in (0.1, 3):
+            fit = self.cost(lambda delay: 0.3 * delay**0.4, at_16).fit
+            self.assertAlmostEqual(0.3, math.exp(fit.a))
+            self.assertAlmostEqual(0.4, fit.gamma)
+            self.assertAlmostEqual(0, fit.residuals)
+
+    def test_a_law_holds_if_both_predictions_do_and_are_better_than_no_growth(self):
+        def power(delay):
+            return 0.3 * delay**0.4
+
+        predicted, known = power(16), power(8)
+        for at_16, verdict in ((predicted * 1.19, law.HOLDS), (predicted / 1.1, law.HOLDS), (predicted * 1.21, law.CANNOT_BE_TOLD),
+                               (known, law.CANNOT_BE_TOLD), (predicted * 2.01, law.DOES_NOT), (predicted / 2.01, law.DOES_NOT)):
+            self.assertEqual(verdict, law.law_holds([self.cost(power, predicted), self.cost(power, at_16)]), at_16)
+
+        def flat(delay):
+            return 0.3 * delay**0.1
+
+        # Within 1.2 of the prediction, but no growth at all predicts it better.
+        self.assertEqual(law.CANNOT_BE_TOLD, law.law_holds([self.cost(flat, flat(8))] * 2))
+
+    def test_powers_differ_beyond_the_error_of_both_fits(self):
+        noise = (0.1, -0.1, -0.1, 0.1)  # orthogonal to a constant and to ln d, so the powers are as without it
+        x = [math.log(delay) for delay in law.FITTED]
+        # Two fits with residuals of 4 · 0.01 each; ln d = 0, 1, 2 and 3 times ln 2 spreads by 5 of its squares.
+        error = math.sqrt(0.08 / 4 * 2 / (5 * math.log(2) ** 2))
+        for difference, verdict in ((2.8 * error, law.HOLDS), (2.7 * error, law.CANNOT_BE_TOLD)):
+            one, other = (self.cost(lambda delay: 0.3 * delay**gamma, 1, noise=noise).fit for gamma in (0.2 + difference, 0.2))
+            found, of_difference = law.powers_differ(one, other)
+            self.assertEqual(verdict, found)
+            self.assertAlmostEqual(error, of_difference)
+
+    def test_rows_are_read_by_their_delay(self):
+        for label, delay in (("AdamW 1F1B", 0), ("Muon 2BW", 1), ("Muon delay 16", 16), ("AdamW PipeDream", None), ("AdamW delay", None)):
+            self.assertEqual(delay, law.delay_of(label))
+
+    def test_a_page_has_a_table_a_sentence_for_each_optimizer_and_a_drawing(self):
+        losses = {"sgd 1F1B": 1.5, "sgd 2BW": 1.8, **{f"sgd delay {delay}": 1.5 + 0.3 * delay**0.4 for delay in (2, 4, 8, 16)}}
+        row, digests = self.trained[0], itertools.count(1)
+
+        def keep(name, labels, seeds, **more):
+            rows = [row | more | {"digest": f"{next(digests):016x}", "label": label, "train.seed": str(seed), "last.test_loss": loss, "best.test_loss": loss,
+                                  "each.test_loss": f"3 {loss}"}
+                    for label in labels for seed in seeds for loss in [str(losses[label] + (seed - 1.5) / 100)]]
+            with open(self.folder / f"experiments/results/{name}.csv", "a", newline="") as file:
+                writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
+                if file.tell() == 0:
+                    writer.writeheader()
+                writer.writerows(rows)
+
+        (self.folder / "experiments/results").mkdir()
+        keep("l", [label for label in losses if "delay" in label], [1, 2])
+        keep("n", ["sgd 1F1B", "sgd 2BW"], [1, 2])
+        keep("n", ["sgd 1F1B"], [3, 30])  # seeds that the law does not have enter nothing
+        for length, loss in (("240", 1.75), ("960", 1.4)):
+            losses["sgd 1F1B"] = loss
+            keep("r", ["sgd 1F1B"], [1, 2], **{"loader.limit_train": length})
+        self.write("docs/study/protocol.md", "| | claim |\n")
+        self.write("experiments/s.yaml", changed(EXPERIMENT, {"claims": []}))
+        self.write("docs/study/tasks.csv", TASKS.replace(",,,,\n", ",,,,test_loss\n").partition("A,")[0] + "".join(
+            f"{id},x,experiments/s.yaml,,experiments/results/{id.lower()}.csv,,2.3,,,,test_loss\n" for id in "LNR"))
+        self.page.write_text("<!-- law: L N | R | 480 -->\n<!-- end -->\n")
+        self.study()
+        text = self.page.read_text()
+        self.assertIn("| sgd | 0 | 1.500 |", text)
+        # Of 1.75 at 240 and 1.5 at 480 a loss of 1.7 lies a fifth of the way, on a logarithmic axis; 1.8 is above all.
+        self.assertIn("| sgd | 1 | 1.800 | 0.300 | 0.300 | beyond the references |", text)
+        self.assertIn("the excess loss is 0.300 · d<sup>0.40</sup> by the delays of up to 8. For 16 that predicts 0.909 nats, and 0.909 were "
+                      "measured: 1.00 times the prediction. It is 1.32 times that of 8.", text)
+        self.assertIn("L1, there is such a law: **holds**.", text)
+        drawing = self.folder / "docs/study/law.svg"
+        self.assertEqual(5, drawing.read_text().count("<circle"))
+        self.study("--check")
+        drawing.write_text(drawing.read_text().replace("sgd", "adam"))
+        self.assertIn("docs/study/law.svg is not what the rows of results show", self.study("--check", code=1).err)
+        rows = self.folder / "experiments/results/l.csv"
+        rows.write_text("".join(rows.read_text().splitlines(keepends=True)[:-1]))
+        self.study()
+        self.assertIn("Its runs have not all been made.", self.page.read_text())
 
 
 class OurPages(StudyTest):

@@ -52,10 +52,10 @@ def family_of(label):
     return label.partition(" ")[0]
 
 
-def losses_of(task):
-    """The losses of the runs of each label; a run that diverged counts as the protocol says."""
+def losses_of(task, rows):
+    """The losses of each label in rows of this task; a run that diverged counts as the protocol says."""
     found = {}
-    for row in task.rows:
+    for row in rows:
         loss = row[f"last.{task.metric}"] if row["state"] == "done" else task.chance
         found.setdefault(row["label"], []).append(float(loss))
     return found
@@ -77,7 +77,7 @@ def curves(references, losses, length):
 
 def rows(tasks, references, length):
     """[label, loss and overhead] of each label of the tasks, or None where the references have not all run."""
-    losses = {label: values for task in tasks for label, values in losses_of(task).items()}
+    losses = {label: values for task in tasks for label, values in losses_of(task, task.rows).items()}
     known = curves(references, losses, length)
     if known is None:
         return None

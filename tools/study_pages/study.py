@@ -5,7 +5,7 @@ import csv
 import re
 from functools import cached_property
 
-from . import tables
+from . import law, law_shown, tables
 from .markers import Wrong
 from .task import ACCURACY, Task
 from .verdicts import NOT_RUN, claims_of, primary_ids
@@ -17,6 +17,7 @@ class Study:
         self.folder = self.root / "docs/study"
         with open(self.folder / "tasks.csv", newline="", encoding="utf-8") as file:
             self.tasks = {row["task"]: Task(self.root, row) for row in csv.DictReader(file)}
+        self.drawings = {}  # what fillings draw beside their page: {file: text}
         self.fillings = {
             "table": lambda words: tables.means(self.task(words)),
             "runs": lambda words: tables.runs(self.task(words)),
@@ -25,6 +26,7 @@ class Study:
             "again": lambda words: tables.verdicts(self.claims_again(words)),
             "learned": lambda words: tables.learned(self.task(words)),
             "overhead": self.overhead,
+            "law": self.law,
             "value": self.value,
         }
 
@@ -77,6 +79,17 @@ class Study:
         if len(parts) != 3 or not parts[2].isdigit():
             raise Wrong(f"there is no overhead '{words}'; expected 'tasks | task of references | samples'")
         return tables.overheads([self.task(id) for id in parts[0].split()], self.task(parts[1]), int(parts[2]))
+
+    def law(self, words):
+        """"NL N | NR | 22400": the delays of NL and N, which are so long, beside the references of NR. Draws law.svg."""
+        parts = words.split(" | ")
+        if len(parts) != 3 or not parts[2].isdigit():
+            raise Wrong(f"there is no law '{words}'; expected 'tasks | task of references | samples'")
+        costs = law.costs([self.task(id) for id in parts[0].split()], self.task(parts[1]), int(parts[2]))
+        if costs is None:
+            return "Its runs have not all been made."
+        self.drawings[self.folder / "law.svg"] = law_shown.drawing(costs)
+        return law_shown.table(costs)
 
     def value(self, words):
         """One number in a sentence: "A | label, column", or "P1 effect", or "P1 verdict", or "P1 effect A2" of a repetition."""

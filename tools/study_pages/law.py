@@ -39,7 +39,7 @@ class Cost:
 
     optimizer: str
     losses: dict  # {delay: mean loss}, with that of no delay
-    overheads: dict  # {delay: T / T0 - 1}; infinity beyond the shortest reference
+    overheads: dict  # {delay: T / T0 - 1}; infinity beyond the shortest reference; empty where these have not run
 
     @property
     def excess(self):
@@ -52,7 +52,7 @@ class Cost:
     @property
     def fit_of_overheads(self):
         """Through the same delays; None where one of them is beyond the references."""
-        found = {delay: self.overheads[delay] for delay in FITTED}
+        found = {delay: self.overheads.get(delay, math.inf) for delay in FITTED}
         return power(found) if all(0 < each < math.inf for each in found.values()) else None
 
     @property
@@ -104,7 +104,7 @@ def powers_differ(one, other):
 
 
 def costs(tasks, references, length):
-    """The costs of each optimizer that the first of the tasks has, over that one's seeds; None where a run is missing."""
+    """The costs of each optimizer that the first of the tasks has, over that one's seeds; None where a delay is missing."""
     seeds = {row["train.seed"] for row in tasks[0].rows}
     losses = {}
     for task in tasks:
@@ -115,10 +115,9 @@ def costs(tasks, references, length):
     found = []
     for optimizer in dict.fromkeys(overhead.family_of(row["label"]) for row in tasks[0].rows):
         known = losses[optimizer]
-        if not {0, *FITTED, LEFT_OUT} <= known.keys() or optimizer not in lengths:
+        if not {0, *FITTED, LEFT_OUT} <= known.keys():
             return None
-        curve = {**lengths[optimizer], length: known[0]}
-        found.append(Cost(optimizer, dict(sorted(known.items())), {delay: more(loss, length, curve) for delay, loss in known.items()}))
+        found.append(Cost(optimizer, dict(sorted(known.items())), overheads(known, lengths.get(optimizer), length)))
     return found or None
 
 
@@ -139,6 +138,10 @@ def curves(references, seeds):
     return found
 
 
-def more(loss, length, curve):
-    needed = overhead.length_at(loss, curve)
-    return length / needed - 1 if needed > 0 else math.inf
+def overheads(losses, references, length):
+    """{delay: T / T0 - 1}, of the references and of the training without a delay itself."""
+    if references is None:
+        return {}
+    curve = {**references, length: losses[0]}
+    needed = {delay: overhead.length_at(loss, curve) for delay, loss in losses.items()}
+    return {delay: length / each - 1 if each > 0 else math.inf for delay, each in needed.items()}

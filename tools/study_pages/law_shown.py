@@ -27,8 +27,13 @@ def of_delay(cost, delay):
     if delay == 0:
         return ["", "", ""]
     fitted = loss(cost.fit.at(delay)) + (" (predicted)" if delay == LEFT_OUT else "")
-    overhead = cost.overheads[delay]
-    return [loss(cost.excess[delay]), fitted, "beyond the references" if overhead == math.inf else f"{100 * overhead:+.0f} %".replace("-", "−")]
+    return [loss(cost.excess[delay]), fitted, percent(cost.overheads.get(delay))]
+
+
+def percent(overhead):
+    if overhead is None:
+        return "references not run"
+    return "beyond the references" if overhead == math.inf else f"{100 * overhead:+.0f} %".replace("-", "−")
 
 
 def sentence(cost):

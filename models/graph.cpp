@@ -177,12 +177,7 @@ class Graph final : public Model {
             "belongs to the first, whose stage sends the weights that its forward has read to "
             "the others', which send their gradients back; of several parameters those whose "
             "uses nest like brackets. late: it may, and each has a copy, which applies its own "
-            "gradient at once and the others' when the schedule has brought them.")) {
-    if (!options.given("weights"))
-      options.problem("weights",
-                      "is missing; expected the file weights.safetensors of the folder, from which "
-                      "the training starts");
-  }
+            "gradient at once and the others' when the schedule has brought them.")) {}
 
   std::vector<LayerPtr> layers() const override {
     const TiedRuns tied = tied_runs(*file(), depth_, tie_);
@@ -212,6 +207,8 @@ class Graph final : public Model {
   }
   std::int64_t classes() const override { return file()->output_shape.back(); }
   LayerPtr head(std::size_t) const override { return nullptr; }
+  bool initialises() const override { return false; }
+  bool takes_shorter_samples() const override { return false; }
   std::string why_so_few_layers() const override { return why_so_few(*file(), depth_, tie_); }
 
  private:

@@ -23,12 +23,14 @@ Exit codes: 0 fine, 1 the module cannot be imported, 2 wrong arguments, 130 inte
 
 import argparse
 import importlib.util
+import io
 import json
+import logging
 import os
 import sys
 import sysconfig
 import traceback
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import torch
@@ -45,6 +47,7 @@ from importing.transformers_models import exportable
 OURS = f'{{"format": {FORMAT}, '.encode()  # how a graph.json of this program begins
 OWN = "the function '{}' has a backward of its own, which a graph has not: gradients here are those of what its forward computes"
 NOT_OWN = (str(Path(__file__).resolve().parent), sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"])  # of no author
+TORCH = str(Path(torch.__file__).parent)
 NAMES = ("graph.json", "weights.safetensors", "constants.safetensors", "rest.safetensors")
 
 
@@ -66,17 +69,38 @@ def made_by(spec):
     return module
 
 
+@contextmanager
+def quiet_if_it_fails():
+    """Where torch.export fails it prints and logs the graph so far; its error says what a person needs. Otherwise what is printed stays."""
+    said, complained, before = io.StringIO(), io.StringIO(), logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with redirect_stdout(said), redirect_stderr(complained):
+            yield
+    finally:
+        logging.disable(before)
+    sys.stdout.write(said.getvalue())
+    sys.stderr.write(complained.getvalue())
+
+
+def advice_on(error):
+    if "DataDependent" not in type(error).__name__:
+        return ""
+    return "; the path or a size depends on the values of a tensor, which a graph cannot have (torch.where chooses by values)"
+
+
 def exported(module, inputs):
     given, by_name = call_of(inputs, [sample(each, vocabulary=1) for each in inputs])
     batch = {0: torch.export.Dim("batch", min=2)}
     shapes = {name: batch for name in by_name} if by_name else (batch,)
     try:
-        with exportable(module), own_backwards() as backwards:
+        with exportable(module), own_backwards() as backwards, quiet_if_it_fails():
             return torch.export.export(module, given, by_name, dynamic_shapes=shapes, strict=False), backwards
     except Refusal:
         raise
     except Exception as error:  # torch.export has no common class of them
-        raise Refusal(f"{line_of(error, NOT_OWN)}torch.export cannot export the module: {in_a_line(error)}") from error
+        place = line_of(error, NOT_OWN) or line_of(error, (*NOT_OWN[:1], TORCH), within=sysconfig.get_paths()["purelib"])
+        raise Refusal(f"{place}torch.export cannot export the module: {in_a_line(error)}{advice_on(error)}") from error
 
 
 def remarks(export, document, module, inputs, choose):

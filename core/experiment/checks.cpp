@@ -94,6 +94,19 @@ void name_weights(Experiment& e, const Value& resolved) {
   e.weights.names = (*make)(*resolved.find("model"));
 }
 
+/// Reports a model without a beginning of its own that is given none.
+void check_beginning(const Experiment& e, const Value& document, Problems& problems) {
+  if (e.model->initialises()) return;
+  if (e.weights.path.empty())
+    problems.add(place_in(document, "model.weights"),
+                 "model.weights is missing; expected the file weights.safetensors of the folder, "
+                 "from which the training starts");
+  if (!e.weights.fresh.empty())
+    problems.add(place_in(document, "model.fresh"),
+                 "model.fresh has layers initialised afresh, but those of an imported module do "
+                 "not say how; initialise them in Python and import it again");
+}
+
 /// Finds the delays that some probes and optimizers need, and reports these where the schedule has
 /// no steady state.
 void find_delays(Experiment& e, const Value& document, Problems& problems) {
@@ -124,18 +137,35 @@ void find_delays(Experiment& e, const Value& document, Problems& problems) {
         e.optimizer->of_stage(e.delays[as_size(stage)], e.pipeline.stages));
 }
 
+/// What is wrong with the name of a layer, or of a module within one, that stands for all
+/// parameters below it; "" if nothing is.
+std::string fault_of_name(const std::string& name, const std::vector<LayerPtr>& layers) {
+  std::vector<std::string> known;
+  bool found = false;
+  for (const LayerPtr& layer : layers) {
+    known.push_back(layer->name());
+    for (const ParameterSpec& spec : layer->parameters()) {
+      const std::string parameter = parameter_name(*layer, spec.name);
+      const bool below = parameter.starts_with(name + ".");
+      if (layer->name() == name && !below)
+        return concat("the layer '", name, "', which has the parameter ", parameter,
+                      ", too; name the modules of the layer");
+      found = found || below;
+    }
+    found = found || layer->name() == name;
+  }
+  if (found) return {};
+  return concat("'", name, "', which is no layer of the model", did_you_mean(name, known));
+}
+
 /// Reports layers that the optimizer's options name and the model does not have.
 void check_named_layers(const Experiment& e, const Value& document, Problems& problems) {
-  std::vector<std::string> known;
-  for (const LayerPtr& layer : e.layers) known.push_back(layer->name());
   for (const OptimizerGroup& member : members_of(e.optimizer)) {
     const auto [named_by, named] = member.optimizer->named_layers();
     const std::string option = concat(member.option, ".", named_by);
     for (const std::string& name : named)
-      if (std::ranges::count(known, name) == 0)
-        problems.add(place_in(document, dotted(option)),
-                     concat(option, " names '", name, "', which is no layer of the model",
-                            did_you_mean(name, known)));
+      if (const std::string fault = fault_of_name(name, e.layers); !fault.empty())
+        problems.add(place_in(document, dotted(option)), concat(option, " names ", fault));
   }
 }
 
@@ -402,6 +432,7 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
     problems.add(place_in(document, list ? "pipeline.balance" : "pipeline.stages"), error.message(),
                  error.kind());
   }
+  check_beginning(e, document, problems);
   check_named_layers(e, document, problems);
   check_groups(e, document, problems);
   check_perturbation(e, document, problems);

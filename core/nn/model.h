@@ -50,6 +50,11 @@ class Model {
     (void)stages;
     return {};
   }
+  /// Whether its layers say how they are initialised. Otherwise a training begins with a weights
+  /// file, and none of them can be fresh.
+  virtual bool initialises() const { return true; }
+  /// Whether samples of fewer tokens than input_shape()[0] fit, too.
+  virtual bool takes_shorter_samples() const { return true; }
   /// Ends the message of an experiment that wants more stages than there are layers: why there are
   /// so few, beginning with "; ", or "".
   virtual std::string why_so_few_layers() const { return {}; }

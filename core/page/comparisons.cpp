@@ -88,6 +88,7 @@ std::vector<TradeoffRow> measured_rows(const Table& table, const std::vector<Run
                       .std = cell.values.size() > 1 ? cell.std() : 0,
                       .runs = cell.values.size(),
                       .diverged = diverged_runs(cell, runs),
+                      .failed = static_cast<std::size_t>(cell.uncounted),
                       .time = mean});
     }
   return rows;

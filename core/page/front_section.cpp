@@ -30,10 +30,10 @@ PageSection front_section(const Report& report) {
   const std::string metric = concat(report.metric, percent ? " in percent" : "");
   ChartLine best{.name = "not beaten in both", .look = 0}, rest{.name = "others", .look = 1};
   rest.kind = ChartLine::Kind::Points;
-  const bool some_diverged =
-      std::ranges::any_of(front.rows, [](const TradeoffRow& row) { return row.diverged > 0; });
+  const bool some_failed =
+      std::ranges::any_of(front.rows, [](const TradeoffRow& row) { return row.failed > 0; });
   HtmlTable table(concat(metric, " against ", front.time, "; ★: no other is as good in both",
-                         some_diverged ? ", among those of which no run diverged" : ""),
+                         some_failed ? ", among those of which no run failed" : ""),
                   {"", html_text(metric), html_text(front.time), "runs", "front"});
   for (const TradeoffRow& row : front.rows) {
     ChartLine& line = row.efficient ? best : rest;
@@ -42,7 +42,7 @@ PageSection front_section(const Report& report) {
     table.row({html_text(row.name, 200),
                concat(rounded_text(scale * row.metric),
                       row.runs > 1 ? concat(" ± ", rounded_text(scale * row.std, 3)) : ""),
-               concat(rounded_text(row.time), " ", front.unit), runs_text(row.runs, row.diverged),
+               concat(rounded_text(row.time), " ", front.unit), runs_text(row),
                row.efficient ? "★" : ""});
   }
   Chart chart{.x_label = concat(front.time, ", ", front.unit), .y_label = metric};

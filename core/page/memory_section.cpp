@@ -16,8 +16,11 @@ namespace {
 
 constexpr std::size_t kMostMemoryLines = 8;
 
-/// Costs in which the simulator's seconds are slots, and its bytes are whole things: 1 for a
-/// version of a stage's weights, 1 for the activations of a micro-batch.
+/// The bytes of a whole thing: of a version of a stage's weights, of the activations of a
+/// micro-batch. Weights that stages lend each other have bytes of their own, few beside it.
+constexpr std::int64_t kWhole = std::int64_t{1} << 42;
+
+/// Costs in which the simulator's seconds are slots, and its bytes are whole things.
 StageCost cost_in_slots() {
   const auto slots = [](ActionKind kind) { return static_cast<double>(slots_of(kind)); };
   StageCost cost;
@@ -26,8 +29,8 @@ StageCost cost_in_slots() {
   cost.backward_input = slots(ActionKind::BackwardInput);
   cost.backward_weight = slots(ActionKind::BackwardWeight);
   cost.head = slots(ActionKind::Head);
-  cost.activation_bytes = 1;
-  cost.parameter_bytes = 1;
+  cost.activation_bytes = kWhole;
+  cost.parameter_bytes = kWhole;
   return cost;
 }
 
@@ -46,7 +49,7 @@ std::vector<ChartPoint> sum_over_workers(const Simulation& simulation,
   std::int64_t held = 0;
   for (const auto& [time, change] : changes) {
     held += change;
-    const auto height = static_cast<double>(held);
+    const auto height = static_cast<double>(held / kWhole);
     if (points.empty() || points.back().y != height) points.push_back({time, height, 0, 1, {}});
   }
   if (!points.empty() && points.back().x < simulation.makespan)

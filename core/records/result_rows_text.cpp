@@ -121,10 +121,20 @@ struct Column {
   std::function<void(const Taken&)> take;
 };
 
+/// A field that holds a text, and the text of such a field. For the eyes of a spreadsheet
+/// csv_text() puts a quotation mark before what begins a formula; one that is the text's own is
+/// doubled, so that the first one never belongs to it.
+std::string text_field(const std::string& text) {
+  return csv_text(text.starts_with('\'') ? "'" + text : text);
+}
+std::string text_of(const CsvField& field) {
+  return std::string(field.text.substr(field.text.starts_with('\'') ? 1 : 0));
+}
+
 Column text_column(const char* name, std::string ResultRow::*member) {
   return {.name = name,
-          .text = [member](const ResultRow& row) { return csv_text(row.*member); },
-          .take = [member](const Taken& taken) { taken.row.*member = taken.field.text; }};
+          .text = [member](const ResultRow& row) { return text_field(row.*member); },
+          .take = [member](const Taken& taken) { taken.row.*member = text_of(taken.field); }};
 }
 
 Column seconds_column(const char* name, double ResultRow::*member) {
@@ -197,11 +207,11 @@ Column setting_column(const std::string& key) {
           .text =
               [key](const ResultRow& row) {
                 const auto found = row.settings.find(key);
-                return found == row.settings.end() ? std::string() : csv_text(found->second);
+                return found == row.settings.end() ? std::string() : text_field(found->second);
               },
           .take =
               [key](const Taken& taken) {
-                if (!taken.field.text.empty()) taken.row.settings[key] = taken.field.text;
+                if (!taken.field.text.empty()) taken.row.settings[key] = text_of(taken.field);
               }};
 }
 

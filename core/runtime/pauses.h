@@ -17,6 +17,8 @@ struct Pause {
   std::int64_t position = kAll;  ///< actions before it in the execution order, with all rounds
   std::vector<std::int64_t> performed;  ///< of these those of each worker
   int updated = 0;  ///< mini-batches all of whose updates come before it, at least `minibatches`
+  /// Whether it is no pause, but behind everything.
+  bool is_end() const { return position == kAll; }
 };
 
 /// The first pauses after so many mini-batches, which rise. None lies between the reductions of the

@@ -2,7 +2,7 @@
 /// The kinds of action, one row of facts each. All code that asks what a kind is or does reads the
 /// row. A new kind needs, besides its row, the place where its input is made (dependencies.cpp),
 /// its duration (core/cost/cost.cpp), its colours (core/drawing/kind_colors.cpp) and what a stage
-/// does (core/runtime/executor.cpp).
+/// does (core/runtime/performer.cpp).
 #pragma once
 
 #include <array>

@@ -85,6 +85,7 @@ class Reader {
     read_each("links",
               "Links that differ from these, each with from, to, latency_us, bandwidth_gb_per_s.",
               [this](Options& link) { read_link(link); });
+    add_ways_back();
     read_each("buses",
               "Buses, whose bandwidth several links share, each with name, devices, crossing, "
               "bandwidth_gb_per_s.",
@@ -259,7 +260,12 @@ class Reader {
                                 ", where the link begins; expected another device"));
     hardware_.links.push_back(special);
     std::swap(special.from, special.to);
-    if (both) hardware_.links.push_back(special);
+    if (both) ways_back_.push_back(special);
+  }
+
+  /// Of links with the same ends the first counts, so those that are only a way back come last.
+  void add_ways_back() {
+    hardware_.links.insert(hardware_.links.end(), ways_back_.begin(), ways_back_.end());
   }
 
   void read_bus(Options& options) {
@@ -355,6 +361,7 @@ class Reader {
   Options options_;
   Problems& problems_;
   Hardware hardware_;
+  std::vector<SpecialLink> ways_back_;  ///< of links that are so both ways
   int hosts_ = 1;
 };
 

@@ -106,6 +106,8 @@ MeasuredGroup group_of(const Table& table, std::size_t row, std::size_t column,
   const TableCell& cell = table.cells[row][column];
   MeasuredGroup group{.name = cell_name(table, row, column),
                       .runs = static_cast<int>(cell.runs.size()),
+                      .failed = cell.failed,
+                      .failed_count = cell.uncounted < cell.failed,
                       .mixed = mixed_in(cell, table, runs),
                       .measured = {cell.values, cell.seeds}};
   for (const std::size_t run : cell.runs) {

@@ -47,8 +47,8 @@ struct Ties {
   bool not_finite = false;  ///< some cannot because of a value that is not finite
 };
 
-bool all_finite(const TableCell& cell) {
-  return std::ranges::all_of(cell.values, [](double value) { return std::isfinite(value); });
+bool all_comparable(const TableCell& cell) {
+  return std::ranges::all_of(cell.values, is_comparable);
 }
 
 Ties ties_with(std::size_t index, const std::vector<NamedCell>& cells) {
@@ -59,7 +59,7 @@ Ties ties_with(std::size_t index, const std::vector<NamedCell>& cells) {
     if (i == index) continue;
     const TableCell& other = *cells[i].cell;
     if (other.uncounted > 0) continue;
-    const bool finite = all_finite(one) && all_finite(other);
+    const bool finite = all_comparable(one) && all_comparable(other);
     const auto compared =
         finite ? compare_means({one.values, one.seeds}, {other.values, other.seeds}) : std::nullopt;
     ties.not_finite = ties.not_finite || !finite;
@@ -96,7 +96,8 @@ std::string words_of(const Ties& ties, std::size_t others, std::string_view diff
   if (ties.names.empty()) return {};
   if (ties.not_compared)
     return concat(", not compared with ", names_of(ties, others), ": ",
-                  ties.not_finite ? "not all values are finite" : "fewer than 3 runs each");
+                  ties.not_finite ? "not all values are finite, or some are too large to compare"
+                                  : "fewer than 3 runs each");
   return concat(", not significantly ", difference, " at the 5 % level than ",
                 names_of(ties, others));
 }

@@ -37,7 +37,8 @@ Outcome outcome_of(const Value& test, double adjusted) {
   if (text_at(test, "kind") == "close")
     return std::abs(effect) > within ? Outcome::NotHeld : Outcome::Held;
   if (effect < 0) return Outcome::NotHeld;
-  return number_at(test, "p_sign_flips") <= kFamilyLevel ? Outcome::Held : Outcome::NotShown;
+  const double signs = number_at(test, "p_sign_flips");
+  return std::isnan(signs) || signs <= kFamilyLevel ? Outcome::Held : Outcome::NotShown;
 }
 
 /// The claims of a table that are of the family.

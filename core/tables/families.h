@@ -13,8 +13,9 @@ namespace pipewright {
 /// printed, or only of those whose sentence begins with one of `ids` and a colon. One that has not
 /// been made, because runs are missing, counts with a p of 1, so that no decision depends on it
 /// later. Holm's correction is at 5 % over all of them. A comparison is held if its corrected p
-/// decides for the claimed side and, of `less`, the exact sign-flip p is at most 5 %, too; it is
-/// not held if it decides for the other side.
+/// decides for the claimed side and, of `less`, the exact sign-flip p is at most 5 %, too, where
+/// there is one (not of more than 40 pairs, nor of Welch's test); it is not held if it decides for
+/// the other side.
 ///
 /// Returns {comparisons, claims: [{table, say, tests}]}: the number of the table from 0, and the
 /// tests as they came with `p_holm` and `verdict` of the family. Throws Error{Data} for a mapping

@@ -86,6 +86,10 @@ Comparison compared(const MeanDifference& difference, const std::vector<double>&
 
 }  // namespace
 
+bool is_comparable(double value) {
+  return std::abs(value) < 1e70;  // the square of a variance has the fourth power
+}
+
 double Moments::std() const {
   return std::sqrt(variance);
 }

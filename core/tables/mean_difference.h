@@ -58,10 +58,13 @@ struct Comparison {
   double p_beyond(double margin) const;
 };
 
-/// Compares finite values. If at least three seeds are in both groups, and none occurs twice in
-/// either, it compares the runs with these seeds, in pairs; otherwise all runs by Welch's test,
-/// which needs three on both sides. nullopt with fewer. `of_shares`: the values are shares of
-/// samples, such as accuracies, so that equal ones may hide a difference.
+/// Whether a value is finite and so small that squares of variances of such values are, too.
+bool is_comparable(double value);
+
+/// Compares values that are all is_comparable(). If at least three seeds are in both groups, and
+/// none occurs twice in either, it compares the runs with these seeds, in pairs; otherwise all runs
+/// by Welch's test, which needs three on both sides. nullopt with fewer. `of_shares`: the values
+/// are shares of samples, such as accuracies, so that equal ones may hide a difference.
 std::optional<Comparison> compare_means(const SeededValues& a, const SeededValues& b,
                                         bool of_shares = true);
 

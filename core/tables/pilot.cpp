@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/parsed.h"
@@ -51,34 +54,62 @@ std::vector<RunRecord> trained(const std::vector<RunRecord>& planned,
   return runs;
 }
 
-std::size_t comparisons_of(const Claim& claim) {
-  const std::size_t close = claim.close.size();
-  return (claim.less.empty() ? 0 : claim.less.size() - 1) +
-         (close == 0 ? 0 : close * (close - 1) / 2);
+using GroupPair = std::pair<const ClaimGroup*, const ClaimGroup*>;
+
+/// The groups whose means a claim compares, in the order of judge().
+std::vector<GroupPair> comparisons_of(const Claim& claim) {
+  std::vector<GroupPair> pairs;
+  for (std::size_t i = 1; i < claim.less.size(); ++i)
+    pairs.emplace_back(&claim.less[i], &claim.less[i - 1]);
+  for (std::size_t i = 0; i < claim.close.size(); ++i)
+    for (std::size_t j = i + 1; j < claim.close.size(); ++j)
+      pairs.emplace_back(&claim.close[i], &claim.close[j]);
+  return pairs;
 }
 
-std::string points_text(double value, const std::string& metric) {
-  return is_share(metric) ? printed("%.3g points", 100 * value) : printed("%.3g", value);
+/// How many seeds are planned for both groups, and for all parts of these.
+std::size_t planned_pairs(const GroupPair& groups, const std::vector<RunRecord>& planned) {
+  std::map<std::string, std::set<const ClaimGroup*>> groups_of;
+  std::vector<const ClaimGroup*> all = groups.first->single();
+  std::ranges::copy(groups.second->single(), std::back_inserter(all));
+  for (const RunRecord& run : planned)
+    for (const ClaimGroup* group : all)
+      if (group->has(run)) groups_of[key_text(run, kPilotSeed)].insert(group);
+  return static_cast<std::size_t>(std::ranges::count_if(
+      groups_of, [&](const auto& seed) { return seed.second.size() == all.size(); }));
+}
+
+/// A difference, or of logarithms the ratio that it is.
+std::string points_text(double value, const ClaimTest& test) {
+  if (test.ratio) return printed("a ratio of %.3g", std::exp(value));
+  return is_share(test.metric) ? printed("%.3g points", 100 * value) : printed("%.3g", value);
 }
 
 /// A sentence on the effects that so many pairs with the pilot's deviation can show.
 std::string deviation_line(const ClaimTest& test, std::size_t pairs, std::size_t comparisons) {
+  constexpr std::size_t kFewestPairs = 3;
   if (!test.paired) return test.compared ? "the pilot has no three pairs of equal seeds" : test.why;
+  if (pairs < kFewestPairs)
+    return concat("both groups are planned with ", counted(pairs, "seed"),
+                  "; expected three or more, so that runs are compared in pairs");
   const auto found = [&](double level) {
-    return points_text(detectable_effect(pairs, level, kPilotPower) * test.deviation, test.metric);
+    return points_text(detectable_effect(pairs, level, kPilotPower) * test.deviation, test);
   };
   std::string text =
-      concat("standard deviation ", points_text(test.deviation, test.metric), " of ", test.runs_of,
-             " pairs; ", pairs, " seeds find ", found(kPilotLevel), " with 80 % probability, and ",
-             found(kPilotLevel / static_cast<double>(comparisons)), " as one of ",
-             counted(comparisons, "comparison"));
+      concat("standard deviation ",
+             test.ratio ? printed("%.3g of the logarithms", test.deviation)
+                        : points_text(test.deviation, test),
+             " of ", test.runs_of, " pairs; ", pairs, " seeds find ", found(kPilotLevel),
+             " with 80 % probability, and ", found(kPilotLevel / static_cast<double>(comparisons)),
+             " as one of ", counted(comparisons, "comparison"));
   if (test.kind != "close") return text;
   const double half = student_t(1 - 2 * kPilotLevel, static_cast<double>(pairs - 1)) *
                       test.deviation / std::sqrt(static_cast<double>(pairs));
-  text += concat("; of two equal means the interval is ±", points_text(half, test.metric));
-  if (half < test.within) return text;
-  return concat(text, ". WARNING: it can never be shown within ",
-                points_text(test.within, test.metric),
+  const double within = test.ratio ? std::log1p(test.within) : test.within;
+  text += concat("; of two equal means the interval is ", test.ratio ? "up to " : "±",
+                 points_text(half, test), test.ratio ? " either way" : "");
+  if (half < within) return text;
+  return concat(text, ". WARNING: it can never be shown within ", points_text(within, test),
                 ", whatever the truth; take more seeds or a wider margin");
 }
 
@@ -90,16 +121,17 @@ std::string pilot_text(const std::vector<Claim>& claims, const TableSpec& table,
   std::set<std::string> seeds;
   for (const RunRecord& run : planned) seeds.insert(key_text(run, kPilotSeed));
   std::size_t comparisons = 0;
-  for (const Claim& claim : claims) comparisons += comparisons_of(claim);
+  for (const Claim& claim : claims) comparisons += comparisons_of(claim).size();
   std::string text;
   for (const Claim& claim : claims) {
-    if (comparisons_of(claim) == 0 || seeds.size() < 2) continue;
+    const std::vector<GroupPair> pairs = comparisons_of(claim);
+    if (pairs.empty() || seeds.size() < 2) continue;
     try {
-      for (const Verdict& verdict : judge({claim}, table, runs))
-        for (const ClaimTest& test : verdict.tests)
-          if (!test.minus.empty())
-            text += concat("- ", claim.say, ": ", deviation_line(test, seeds.size(), comparisons),
-                           "\n");
+      const std::vector<ClaimTest> tests = judge({claim}, table, runs).front().tests;
+      for (std::size_t i = 0; i < pairs.size(); ++i)
+        text += concat("- ", claim.say, ": ",
+                       deviation_line(tests.at(i), planned_pairs(pairs[i], planned), comparisons),
+                       "\n");
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::Experiment) throw;
       text += concat("- ", claim.say, ": the pilot has no runs of its groups\n");

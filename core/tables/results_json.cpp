@@ -121,6 +121,7 @@ Value tradeoff_value(const TradeoffRow& row) {
                      {"std", Value::of(row.std)},
                      {"n", whole(row.runs)},
                      {"diverged", whole(row.diverged)},
+                     {"failed", whole(row.failed)},
                      {"not_reached", whole(row.not_reached)},
                      {"hours", Value::of(row.time)},
                      {"samples_per_second", Value::of(row.samples_per_second)},

@@ -90,11 +90,10 @@ std::string cell_text(const Table& table, const TableCell& cell, Escaped escaped
       text += concat(" ± ", fixed(shown(table, cell.std()), decimals));
     // The mean of the runs that survived must not pass for one of all runs.
     if (unreached) text = not_reached_text(cell);
-    const bool left_out = cell.failed > 0 && cell.values.size() < cell.runs.size();
     if (cell.failed > 0) parts.push_back(concat(cell.failed, " of ", cell.runs.size(), " failed"));
-    parts.push_back(concat(cell.failed == 0 ? ""
-                           : left_out       ? "without them "
-                                            : "with them ",
+    parts.push_back(concat(cell.failed == 0     ? ""
+                           : cell.uncounted > 0 ? "without them "
+                                                : "with them ",
                            text, " (", cell.values.size(), ")",
                            cell.chosen.empty() ? "" : concat(" at ", escaped(cell.chosen))));
   } else {

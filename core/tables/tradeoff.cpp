@@ -46,7 +46,7 @@ std::string metric_of(const TradeoffRow& row, bool percent) {
   const double scale = percent ? 100 : 1;
   return concat(printed("%.2f", scale * row.metric),
                 row.runs > 1 ? concat(" ± ", printed("%.2f", scale * row.std)) : std::string(),
-                " (", runs_text(row.runs, row.diverged), ")");
+                " (", runs_text(row), ")");
 }
 
 std::string line_of(const TradeoffRow& row, bool percent) {
@@ -61,7 +61,7 @@ std::string line_of(const TradeoffRow& row, bool percent) {
 
 void mark_efficient(std::vector<TradeoffRow>& rows, bool smaller) {
   const auto judged = [](const TradeoffRow& row) {
-    return row.diverged == 0 && std::isfinite(row.metric) && std::isfinite(row.time);
+    return row.failed == 0 && std::isfinite(row.metric) && std::isfinite(row.time);
   };
   const auto faster = [](const TradeoffRow& a, const TradeoffRow& b) {
     return a.time < 0.999 * b.time;
@@ -81,8 +81,9 @@ std::size_t diverged_runs(const TableCell& cell, const std::vector<RunRecord>& r
       std::ranges::count_if(cell.runs, [&](std::size_t run) { return runs[run].diverged(); }));
 }
 
-std::string runs_text(std::size_t runs, std::size_t diverged) {
-  return diverged == 0 ? concat(runs) : concat(runs, ", ", diverged, " diverged");
+std::string runs_text(const TradeoffRow& row) {
+  if (row.failed == 0) return concat(row.runs);
+  return concat(row.runs, ", ", row.failed, row.failed == row.diverged ? " diverged" : " failed");
 }
 
 std::vector<TradeoffRow> make_tradeoff(const TableSpec& spec, const std::vector<RunRecord>& runs) {
@@ -101,6 +102,7 @@ std::vector<TradeoffRow> make_tradeoff(const TableSpec& spec, const std::vector<
                       .std = cell.values.size() > 1 ? cell.std() : 0,
                       .runs = cell.values.size(),
                       .diverged = diverged_runs(cell, runs),
+                      .failed = static_cast<std::size_t>(cell.uncounted),
                       .not_reached = is_time_to(spec.metric.name) ? cell.not_reached() : 0,
                       .time = hours.cells[r][c].mean(),
                       .samples_per_second = rate.cells[r][c].mean(),
@@ -117,12 +119,12 @@ std::vector<TradeoffRow> make_tradeoff(const TableSpec& spec, const std::vector<
 std::string print_tradeoff(const TableSpec& spec, const std::vector<TradeoffRow>& rows) {
   const bool percent = is_share(spec.metric.name);
   const std::string metric = markdown_text(spec.metric.name);
-  const bool some_diverged =
-      std::ranges::any_of(rows, [](const TradeoffRow& row) { return row.diverged > 0; });
+  const bool some_failed =
+      std::ranges::any_of(rows, [](const TradeoffRow& row) { return row.failed > 0; });
   std::string text = concat(
       metric, percent ? " in percent" : "", " against the time modelled on ",
       markdown_text(spec.hardware.stem().string()), "; ★ marks those that no other beats in both",
-      some_diverged ? ", among those of which no run diverged" : "", ".\n\n| | ", metric,
+      some_failed ? ", among those of which no run failed" : "", ".\n\n| | ", metric,
       " | time of the whole training | samples/s | bubble in % | GiB of state on the fullest "
       "worker | |\n|:--|--:|--:|--:|--:|"
       "--:|:--|\n");

@@ -44,6 +44,7 @@ MeasuredGroup mean_of(const std::string& name, const std::vector<MeasuredGroup>&
     mean.runs = std::min(mean.runs, part.runs);
     mean.done = std::min(mean.done, part.done);
     mean.diverged = std::max(mean.diverged, part.diverged);
+    mean.failed = std::max(mean.failed, part.failed);
   }
   for (const std::string& seed : parts.front().measured.seeds) {
     std::vector<double> values;
@@ -75,12 +76,13 @@ MeasuredGroup gathered(const ClaimGroup& group, const Measure& measure,
       parts.push_back(gathered(part, measure, runs, failed_as));
     return mean_of(group.name(), parts);
   }
-  MeasuredGroup all{.name = group.name()};
+  MeasuredGroup all{.name = group.name(), .failed_count = failed_as.has_value()};
   for (const RunRecord& run : runs) {
     if (!group.has(run)) continue;
     ++all.runs;
     all.done += run.done() ? 1 : 0;
     all.diverged += run.diverged() ? 1 : 0;
+    all.failed += run.state == "failed" ? 1 : 0;
     const std::optional<double> measured = metric_of(run, measure.metric, measure.epoch);
     if (const auto value = measured || run.state != "failed" ? measured : failed_as) {
       all.measured.values.push_back(*value);
@@ -106,20 +108,31 @@ void check_present(const ClaimGroup& group, const std::vector<RunRecord>& runs,
     problems.add(group.place, concat(group.option, ": no run has all of ", group.name()));
 }
 
-/// Records a problem if the group's runs differ in more than their seed.
+/// The setting, other than seed and label, in which two runs differ, whichever of them varies it.
+std::optional<std::string> difference_of(const RunRecord& one, const RunRecord& other) {
+  for (const RunRecord* const run : {&one, &other})
+    for (const auto& [key, value] : run->varied.fields)
+      if (key != "train.seed" && key != "label" && key_text(one, key) != key_text(other, key))
+        return key;
+  return std::nullopt;
+}
+
+/// Records a problem if the group's runs differ in more than their seed, or if two do not differ.
 void check_alike(const ClaimGroup& group, const std::vector<RunRecord>& runs, Problems& problems) {
   const RunRecord* first = nullptr;
+  std::set<std::string> seeds;
   for (const RunRecord& run : runs) {
     if (!group.has(run)) continue;
     if (first == nullptr) first = &run;
-    for (const auto& [key, value] : run.varied.fields) {
-      if (key == "train.seed" || key == "label" || key_text(run, key) == key_text(*first, key))
-        continue;
-      problems.add(group.place, concat(group.option, ": the runs with ", group.name(),
-                                       " differ in ", key, " (", key_text(*first, key), ", ",
-                                       key_text(run, key), "); name one of its values"));
-      return;
-    }
+    if (const auto key = difference_of(*first, run))
+      return problems.add(
+          group.place,
+          concat(group.option, ": the runs with ", group.name(), " differ in ", *key, " (",
+                 key_text(*first, *key), ", ", key_text(run, *key), "); name one of its values"));
+    const std::string seed = key_text(run, "train.seed");
+    if (seed != kNoValue && !seeds.insert(seed).second)
+      return problems.add(group.place, concat(group.option, ": two runs with ", group.name(),
+                                              " have seed ", seed, "; name a label or a setting"));
   }
 }
 
@@ -133,18 +146,21 @@ std::string lacking(const MeasuredGroup& group, const std::string& metric) {
   if (!group.mixed.empty())
     return concat(group.name, " mixes ", join(group.mixed, " and "),
                   ": its runs differ in more than their seeds");
-  if (group.diverged > 0 && measured < group.runs) return only(group.diverged, "diverged");
-  if (group.done < group.runs && measured < group.runs) return only(group.done, "done so far");
+  const int failed = group.failed_count ? 0 : group.failed;  // without a value
+  const int ended = group.failed_count ? group.done + group.failed : group.done;
+  if (failed > 0 && measured < group.runs)
+    return group.diverged == failed ? only(failed, "diverged") : only(failed, "failed");
+  if (ended < group.runs && measured < group.runs)
+    return only(ended, ended == group.done ? "done so far" : "ended so far");
   if (measured < group.runs && group.averages)
     return concat("the groups of ", group.name, " share only ", counted(measured, "seed"));
   if (measured < group.runs) return only(group.runs - measured, "without the metric");
-  const auto infinite = std::ranges::count_if(group.measured.values,
-                                              [](double value) { return !std::isfinite(value); });
-  if (infinite == 0) return {};
+  const auto unlike = static_cast<int>(std::ranges::count_if(
+      group.measured.values, [](double value) { return !is_comparable(value); }));
+  if (unlike == 0) return {};
   if (is_time_to(metric))
-    return only(static_cast<int>(infinite),
-                infinite == 1 ? "has not reached the loss" : "have not reached the loss");
-  return only(static_cast<int>(infinite), concat("with a ", metric, " that is not finite"));
+    return only(unlike, unlike == 1 ? "has not reached the loss" : "have not reached the loss");
+  return only(unlike, concat("with a ", metric, " that is not finite, or too large to compare"));
 }
 
 /// Whether the means differ by more than the margin. One of "within" and "beyond" is false; the p
@@ -273,7 +289,7 @@ ClaimTest ending(const char* kind, const MeasuredGroup& group, int hits, int mis
     test.outcome = Outcome::NotHeld;
   else if (hits == group.runs && hits >= kFewest)
     test.outcome = Outcome::Held;
-  if (hits + misses < group.runs) return test;
+  if (group.runs == 0 || hits + misses < group.runs) return test;
   test.interval = proportion_interval(test.hits, test.runs_of, kConfidence);
   test.compared = true;
   test.interval_kind = "Clopper-Pearson";

@@ -36,9 +36,18 @@ CheckpointManifest manifest_of(const Plan& plan, std::int64_t minibatches) {
           .layout = layout_of(e.resolved)};
 }
 
+/// How many updates ahead of the one that a prediction follows its rates are, at most.
+std::int64_t furthest_rate(const Program& program) {
+  int furthest = 0;
+  for (const auto& worker : program.workers)
+    for (const Instruction& instruction : worker)
+      furthest = std::max(furthest, instruction.updates_ahead);
+  return furthest;
+}
+
 /// Checks that the checkpoint of a training of another length is also one of this plan: more must
-/// be left to train, and every learning rate so far must be equal. Drain points do not depend on
-/// how much follows.
+/// be left to train, and every learning rate so far must be equal, and those of the updates beyond
+/// it that a prediction has read. Drain points do not depend on how much follows.
 void check_same_past(const Plan& plan, const CheckpointManifest& manifest) {
   const Experiment& e = *plan.experiment;
   const TrainOptions before{.epochs = manifest.epochs, .steps = manifest.train_steps};
@@ -57,7 +66,8 @@ void check_same_past(const Plan& plan, const CheckpointManifest& manifest) {
                                              : "; ask for more epochs, or give another --out");
   if (now == then) return;
   const std::int64_t stride = e.lr_schedule.per_step() ? 1 : per_epoch;
-  for (std::int64_t step = 0; step < minibatches; step += stride) {
+  const std::int64_t read = std::min(minibatches + furthest_rate(plan.training), now);
+  for (std::int64_t step = 0; step < read; step += stride) {
     const double was = e.learning_rate(step, per_epoch, then);
     const double would_be = e.learning_rate(step, per_epoch, now);
     if (was == would_be) continue;

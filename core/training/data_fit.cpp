@@ -114,6 +114,10 @@ void check_targets(const Experiment& e, const Dataset& dataset) {
 void check_tokens(const Experiment& e, const Dataset& dataset) {
   const Model& model = *e.model;
   const std::int64_t given = dataset.sample_shape()[0], most = model.input_shape()[0];
+  if (given < most && !model.takes_shorter_samples())
+    throw experiment_error(e.where("dataset"), "the data set has samples of ",
+                           counted(given, "token"), ", the model takes exactly ", most,
+                           "; change one of them (pipewright describe dataset …)");
   if (given > most)
     refuse_model(e, {"tokens", "input"},
                  concat("the data set has samples of up to ", counted(given, "token"),
@@ -121,15 +125,20 @@ void check_tokens(const Experiment& e, const Dataset& dataset) {
                  "change one of them (pipewright describe model …)");
   const bool more_tokens = dataset.vocabulary() > model.vocabulary(),
              more_classes = dataset.classes() > model.classes();
+  const Value* const known = e.resolved.find("model");
+  const bool settable = known != nullptr && known->find("vocabulary") != nullptr;
   if (more_tokens || more_classes)
     refuse_model(
         e, {"vocabulary", "classes"},
         concat("the data set has ", dataset.vocabulary(), " tokens and ", dataset.classes(),
                " classes, the model ", model.vocabulary(), " and ", model.classes()),
-        concat("expected a model of at least as many, as with ",
-               more_tokens ? concat("model.vocabulary: ", dataset.vocabulary()) : std::string(),
-               more_tokens && more_classes ? " and " : "",
-               more_classes ? concat("model.classes: ", dataset.classes()) : std::string()));
+        !settable
+            ? std::string("expected a model of at least as many")
+            : concat(
+                  "expected a model of at least as many, as with ",
+                  more_tokens ? concat("model.vocabulary: ", dataset.vocabulary()) : std::string(),
+                  more_tokens && more_classes ? " and " : "",
+                  more_classes ? concat("model.classes: ", dataset.classes()) : std::string()));
 }
 
 /// Refuses samples that slices cannot divide.

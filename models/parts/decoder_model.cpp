@@ -170,6 +170,7 @@ std::vector<LayerPtr> DecoderModel::layers() const {
 }
 
 LayerPtr DecoderModel::head(std::size_t last_layer) const {
+  if (fixed_) return nullptr;  // its norm would need the tokens, and a head is given one tensor
   if (last_layer > static_cast<std::size_t>(parts_.layers) + 1)
     return linear(parts_.vocabulary, parts_.vocabulary);
   const Builder build{parts_, fixed_};

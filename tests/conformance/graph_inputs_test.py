@@ -18,6 +18,7 @@ from safetensors.torch import load_file, save_file
 os.environ |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 CASE = SEQUENCES["two_towers"]
+GPT2 = SEQUENCES["gpt2"]
 NAMES = ["user", "item", "keep", "scale"]
 CUT = {"stages": 4, "balance": "layers"}
 
@@ -128,6 +129,36 @@ class Inputs(GraphTraining):
 
 def data_as_keywords(data):
     return {name.replace(".", "__"): each for name, each in data.items()}
+
+
+class Tokens(GraphTraining):
+    """A module that takes samples of so many tokens, and no others."""
+
+    def setUp(self):
+        super().setUp()
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.import_case(GPT2)
+
+    def checked(self, tokens, code, **changes):
+        y = torch.randint(GPT2.classes, (16, tokens.shape[1]))
+        self.write_data(tokens, y, 8)
+        (self.folder / "tokens.yaml").write_text(json.dumps(self.experiment(GPT2, **changes)))
+        return self.do(PIPEWRIGHT, "check", "tokens.yaml", code=code)
+
+    def test_samples_of_fewer_tokens_are_refused_before_a_training(self):
+        said = self.checked(torch.randint(GPT2.vocabulary, (16, 8)), 2)
+        self.assertIn("the data set has samples of 8 tokens, the model takes exactly 12; change one of them", said)
+
+    def test_the_refusal_of_further_tokens_names_no_option_that_the_model_lacks(self):
+        said = self.checked(torch.full((16, 12), GPT2.vocabulary), 2)
+        self.assertRegex(said, rf"the data set has {GPT2.vocabulary + 1} tokens .*; expected a model of at least as many$")
+
+    def test_an_optimizer_of_modules_is_that_of_what_they_hold(self):
+        """The embeddings of tokens and of positions are one layer here."""
+        tokens = torch.randint(GPT2.vocabulary, (16, 12))
+        for module, code in (("transformer.wpe", 0), ("transformer.wte", 2)):
+            said = self.checked(tokens, code, optimizer={"name": "muon", "lr": 0.01, "adamw": {"layers": [module]}})
+        self.assertIn("adamw.layers names the layer 'transformer.wte', which has the parameter transformer.wpe.weight, too", said)
 
 
 if __name__ == "__main__":

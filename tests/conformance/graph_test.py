@@ -323,6 +323,22 @@ class Graph(graph_training.GraphTraining):
                 self.assertTrue(output.splitlines()[-1].startswith("import_torch: "), output)
                 self.assertFalse((self.folder / "net").exists())
 
+    def test_of_an_export_that_fails_nothing_is_shown_but_the_line(self):
+        complained = io.StringIO()
+        with contextlib.redirect_stderr(complained):
+            said = self.import_module("decided_by_data", (12,), code=1)
+        self.assertRegex(said, r"^import_torch: graph_modules\.py:\d+: torch\.export cannot export the module: .*torch\.where chooses by values\)\n$")
+        self.assertEqual("", complained.getvalue())
+
+    def test_a_module_begins_with_its_weights_and_no_part_of_it_afresh(self):
+        self.import_module("residual", (3, 8, 8))
+        self.write_data((3, 8, 8), BATCH)
+        for model, why in (
+            ({"weights": ""}, "model.weights is missing; expected the file weights.safetensors of the folder"),
+            ({"fresh": ["fc"]}, "model.fresh has layers initialised afresh, but those of an imported module do not say how"),
+        ):
+            self.assertIn(why, self.do(PIPEWRIGHT, "check", self.written("begun", model=model), code=2))
+
     def test_what_a_module_does_in_evaluation_alone_is_a_remark(self):
         for make, why in (("raises_in_evaluation", "ValueError: no labels"), ("tuple_in_evaluation", "returns 2 values in evaluation")):
             said = self.import_module(make, (12,))

@@ -348,6 +348,13 @@ class Overheads(StudyTest):
         losses = [self.loss_at(1400), self.loss_at(699), self.loss_at(2801)]
         self.assertEqual("1 of 3 above +100.0 %, 1 of 3 below −50.0 %", overhead.summary(losses, 1400, self.CURVE))
 
+    def test_two_rows_of_one_label_and_seed_are_no_two_runs(self):
+        self.keep(self.rows())
+        self.write("docs/study/tasks.csv", TASKS.replace(",,,,\n", ",,,,test_loss\n"))
+        self.page.write_text("<!-- overhead: A | A | 480 -->\n<!-- end -->\n")
+        said = r"^docs/study/page\.md:1: experiments/results/s\.csv has two rows of '(stale|predicted)' with seed 1; expected those of one setting"
+        self.assert_errors(self.study(code=2), said)
+
     def test_quantiles_are_those_of_student(self):
         for degrees, closed in ((1, math.tan(0.475 * math.pi)), (2, 0.95 * math.sqrt(2 / (1 - 0.95**2)))):
             self.assertAlmostEqual(closed, overhead.T_975[degrees], places=3)
@@ -417,6 +424,23 @@ class Laws(StudyTest):
 
         # Within 1.2 of the prediction, but no growth at all predicts it better.
         self.assertEqual(law.CANNOT_BE_TOLD, law.law_holds([self.cost(flat, flat(8))] * 2))
+
+    def test_a_delay_that_costs_nothing_follows_no_power(self):
+        def power(delay):
+            return 0.3 * delay**0.4
+
+        for at_16 in (0, -0.1):
+            costs = [self.cost(power, power(16)), self.cost(power, at_16)]
+            self.assertEqual(law.DOES_NOT, law.law_holds(costs))
+            law_shown.table(costs)
+        free = [self.cost(lambda delay: 0.3 - 0.1 * delay, 1)]
+        self.assertEqual(law.DOES_NOT, law.law_holds(free))
+        self.assertIn("no power to be fitted", law_shown.table(free))
+
+    def test_an_overhead_beyond_either_end_of_the_references_is_none(self):
+        found = law.overheads({0: 1.5, 1: 1.7, 2: 2.5, 4: 1.3}, {240: 2, 960: 1.4}, 480)
+        self.assertEqual([math.inf, math.inf], [found[2], found[4]])
+        self.assertAlmostEqual(480 / (240 * 2**0.6) - 1, found[1])
 
     def test_powers_differ_beyond_the_error_of_both_fits(self):
         noise = (0.1, -0.1, -0.1, 0.1)  # orthogonal to a constant and to ln d, so the powers are as without it

@@ -20,8 +20,9 @@ def in_a_line(error):
     return ": ".join([type(error).__name__, *lines[:1]])
 
 
-def line_of(error, without):
-    """"net.py:12: " for the innermost line outside the folders `without`, or ""."""
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith(without)]
+def line_of(error, without, within=""):
+    """"net.py:12: " for the innermost line outside the folders `without` and inside the folder `within`, or ""."""
+    frames = [each for each in traceback.extract_tb(error.__traceback__)
+              if each.filename.startswith(within) and not each.filename.startswith(without)]
     frames = [each for each in frames if not each.filename.startswith("<")]
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}: " if frames else ""

@@ -11,7 +11,6 @@ import statistics
 from dataclasses import dataclass
 
 from . import overhead
-from .markers import Wrong
 from .verdicts import CANNOT_BE_TOLD
 
 FITTED, LEFT_OUT = (1, 2, 4, 8), 16
@@ -39,11 +38,16 @@ class Cost:
 
     optimizer: str
     losses: dict  # {delay: mean loss}, with that of no delay
-    overheads: dict  # {delay: T / T0 - 1}; infinity beyond the shortest reference; empty where these have not run
+    overheads: dict  # {delay: T / T0 - 1}; infinity beyond the references; empty where these have not run
 
     @property
     def excess(self):
         return {delay: loss - self.losses[0] for delay, loss in self.losses.items() if delay > 0}
+
+    @property
+    def grows(self):
+        """Whether all delays that are fitted cost something, so that there is a power."""
+        return all(self.excess[delay] > 0 for delay in FITTED)
 
     @property
     def fit(self):
@@ -68,8 +72,6 @@ class Cost:
 
 def power(points):
     """Least squares through {d: y} in logarithms."""
-    if min(points.values()) <= 0:
-        raise Wrong(f"a power of the delay needs positive values; got {points}")
     x, y = [math.log(delay) for delay in points], [math.log(value) for value in points.values()]
     gamma, a = statistics.linear_regression(x, y)
     return Power(a, gamma, sum((each - a - gamma * at) ** 2 for at, each in zip(x, y)))
@@ -83,12 +85,14 @@ def delay_of(label):
 
 
 def off(factor):
-    """By which factor, upwards or downwards."""
-    return max(factor, 1 / factor)
+    """By which factor, upwards or downwards; an excess that is none is off by any."""
+    return max(factor, 1 / factor) if factor > 0 else math.inf
 
 
 def law_holds(costs):
     """L1, as changed on 2026-11-28."""
+    if not all(cost.grows for cost in costs):
+        return DOES_NOT
     if any(off(cost.factor) > FAR for cost in costs):
         return DOES_NOT
     close = all(off(cost.factor) <= CLOSE and off(cost.factor) < off(cost.factor_of_no_growth) for cost in costs)
@@ -144,4 +148,4 @@ def overheads(losses, references, length):
         return {}
     curve = {**references, length: losses[0]}
     needed = {delay: overhead.length_at(loss, curve) for delay, loss in losses.items()}
-    return {delay: length / each - 1 if each > 0 else math.inf for delay, each in needed.items()}
+    return {delay: length / each - 1 if 0 < each < math.inf else math.inf for delay, each in needed.items()}

@@ -17,6 +17,8 @@ def loss(value):
 
 def table(costs):
     """A row for each optimizer and delay, and below it the two powers and what the rules decide."""
+    if not all(cost.grows for cost in costs):
+        return f"Some delay costs nothing, so that there is no power to be fitted. L1, there is such a law: **{law_holds(costs)}**."
     lines = [[cost.optimizer, str(delay), loss(mean), *of_delay(cost, delay)] for cost in costs for delay, mean in cost.losses.items()]
     header = ["", "delay", "test loss", "excess loss", "the fit's", "overhead"]
     return "\n\n".join([markdown(header, lines), *map(sentence, costs), decided(costs)])

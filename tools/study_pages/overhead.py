@@ -54,8 +54,12 @@ def family_of(label):
 
 def losses_of(task, rows):
     """The losses of each label in rows of this task; a run that diverged counts as the protocol says."""
-    found = {}
+    found, known = {}, set()
     for row in rows:
+        run = row["label"], row["train.seed"]
+        if run in known:
+            raise Wrong(f"{task.rows_file} has two rows of '{run[0]}' with seed {run[1]}; expected those of one setting")
+        known.add(run)
         loss = row[f"last.{task.metric}"] if row["state"] == "done" else task.chance
         found.setdefault(row["label"], []).append(float(loss))
     return found

@@ -88,7 +88,8 @@ class Study:
         costs = law.costs([self.task(id) for id in parts[0].split()], self.task(parts[1]), int(parts[2]))
         if costs is None:
             return "Its runs have not all been made."
-        self.drawings[self.folder / "law.svg"] = law_shown.drawing(costs)
+        if all(cost.grows and cost.excess[law.LEFT_OUT] > 0 for cost in costs):
+            self.drawings[self.folder / "law.svg"] = law_shown.drawing(costs)
         return law_shown.table(costs)
 
     def value(self, words):

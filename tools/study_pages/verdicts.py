@@ -40,7 +40,8 @@ class Claim:
     def verdict(self):
         if self.run:
             return WORDS[self.test["verdict"]]
-        return INCOMPLETE if re.match(r"[1-9]\d* of \d+ runs? of .* done so far", self.test["why"]) else NOT_RUN
+        begun = re.match(r"[1-9]\d* of", self.test["why"]) if self.of_ends else self.test["n_of"] + self.test["n_minus"] > 0
+        return INCOMPLETE if begun else NOT_RUN
 
 
 def primary_ids(protocol):

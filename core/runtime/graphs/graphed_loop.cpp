@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/runtime/graphed_loop.h"
+#include "core/runtime/graphs/graphed_loop.h"
 
 #include <algorithm>
 #include <limits>

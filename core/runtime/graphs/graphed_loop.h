@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/runtime/graphed_passes.h"
+#include "core/runtime/graphs/graphed_passes.h"
 #include "core/runtime/pass_samples.h"
 #include "core/runtime/run_request.h"
 #include "core/runtime/transport.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/runtime/graphed_passes.h"
+#include "core/runtime/graphs/graphed_passes.h"
 
 #include <exception>
 #include <utility>

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/runtime/devices/graph_recorder.h"
-#include "core/runtime/graph_rounds.h"
+#include "core/runtime/graphs/graph_rounds.h"
 #include "core/runtime/program.h"
 #include "core/stage/gradient_sums.h"
 

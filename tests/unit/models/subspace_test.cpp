@@ -9,6 +9,7 @@
 
 #include "core/nn/layers/subspace.h"
 #include "core/tensors/torch.h"
+#include "tests/unit/models/model_fixture.h"
 #include "tests/unit/models/text_model.h"
 #include "tests/unit/nn/layers_fixture.h"
 
@@ -125,6 +126,14 @@ TEST(Subspace, IsRefusedWhereItDoesNotFit) {
                 .find("expected at most 268435456 numbers in all"),
             std::string::npos);
   EXPECT_EQ(model_problems("decoder", "{preset: slow_links, subspace: 160}"), "");
+}
+
+/// Its norm needs the tokens, and a head is given one tensor.
+TEST(Subspace, HasNoAuxiliaryHeads) {
+  for (const std::size_t last : {0, 1, 2}) {
+    EXPECT_EQ(make_model("decoder", options("subspace: 5"))->head(last), nullptr) << last;
+    EXPECT_NE(make_model("decoder", options("subspace: 0"))->head(last), nullptr) << last;
+  }
 }
 
 }  // namespace

@@ -124,6 +124,7 @@ TEST(Comparisons, WhatDivergedInSomeRunsIsNotEfficientAndBeatsNone) {
   ASSERT_TRUE(front);
   EXPECT_EQ(front->rows.at(0).name, "lucky");
   EXPECT_EQ(front->rows[0].diverged, 1u);
+  EXPECT_EQ(front->rows[0].failed, 1u);
   EXPECT_FALSE(front->rows[0].efficient);
   EXPECT_TRUE(front->rows.at(1).efficient) << "a mean of survivors beats nobody";
 }

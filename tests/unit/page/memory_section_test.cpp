@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/registry.h"
 #include "core/config/options.h"
@@ -11,11 +12,12 @@
 namespace pipewright {
 namespace {
 
-ReportSchedule schedule_named(const std::string& name, int stages, int minibatches) {
+ReportSchedule schedule_named(const std::string& name, int stages, int minibatches,
+                              std::vector<Skip> skips = {}) {
   const Value options = parse_yaml("{name: " + name + "}", "x.yaml");
   Problems problems;
   Options read(&options, "scheme", problems);
-  PipelineShape shape{.stages = stages, .minibatches = minibatches};
+  PipelineShape shape{.stages = stages, .minibatches = minibatches, .skips = std::move(skips)};
   return {.title = name,
           .proved = prove(Registry<Scheme>::instance().find(name)->make(read)->schedule(shape))};
 }
@@ -34,6 +36,16 @@ TEST(MemoryOverTime, PipeDreamHoldsAVersionForEachMiniBatchInFlight) {
   // stage's only version is its newest one.
   EXPECT_EQ(top_of(charts[0]), 10);
   EXPECT_EQ(top_of(charts[1]), 10);
+}
+
+TEST(MemoryOverTime, WhatStagesLendEachOtherIsNoVersionOfAStage) {
+  Report report;
+  report.schedules = {
+      schedule_named("pipedream", 4, 12, {{.from = 0, .to = 3, .lent_bytes = 1 << 30}})};
+  const Chart versions = memory_charts(report).at(0);
+  EXPECT_EQ(top_of(versions), 10);
+  for (const ChartPoint& point : versions.lines.at(0).points)
+    EXPECT_EQ(point.y, std::floor(point.y));
 }
 
 TEST(MemoryOverTime, ModelParallelismHoldsOneVersionAStage) {

@@ -143,14 +143,14 @@ TEST(Pages, LinesOfOneSchemeHaveOneColourInAllSections) {
 
 TEST(Pages, FrontsCountTheRunsThatDiverged) {
   Report report = small_report();
-  report.front =
-      ReportFront{.time = "time",
-                  .unit = "s",
-                  .rows = {{.name = "a", .metric = 0.5, .runs = 2, .diverged = 1, .time = 1},
-                           {.name = "b", .metric = 0.4, .runs = 3, .time = 2, .efficient = true}}};
+  report.front = ReportFront{
+      .time = "time",
+      .unit = "s",
+      .rows = {{.name = "a", .metric = 0.5, .runs = 2, .diverged = 1, .failed = 1, .time = 1},
+               {.name = "b", .metric = 0.4, .runs = 3, .time = 2, .efficient = true}}};
   const std::string body = front_section(report).body;
   EXPECT_NE(body.find("<td class=\"n\">2, 1 diverged</td>"), std::string::npos) << body;
-  EXPECT_NE(body.find("among those of which no run diverged"), std::string::npos) << body;
+  EXPECT_NE(body.find("among those of which no run failed"), std::string::npos) << body;
   report.front->rows.erase(report.front->rows.begin());
   EXPECT_EQ(front_section(report).body.find("diverged"), std::string::npos);
 }

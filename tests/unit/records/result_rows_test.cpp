@@ -60,6 +60,18 @@ class ResultRows : public RunFolders {
   }
 };
 
+/// Spreadsheets take what begins with a sign for a formula, unless a quotation mark is before it.
+TEST_F(ResultRows, KeepTextsThatASpreadsheetWouldTakeForFormulas) {
+  for (const char* text : {"-minus", "'-quoted", "''", "'", "@a", "=1+1", "+a, b", "−1", "-3"}) {
+    ResultRow one = row(kA, text, "1");
+    one.settings["x"] = text;
+    const ResultRow back = read(result_rows_text({one})).at(0);
+    EXPECT_EQ(back.label, text);
+    EXPECT_EQ(back.settings, one.settings) << text;
+  }
+  EXPECT_NE(result_rows_text({row(kA, "-minus", "1")}).find(",'-minus,"), std::string::npos);
+}
+
 TEST_F(ResultRows, AreReadAsTheyWereWritten) {
   using Limits = std::numeric_limits<double>;
   ResultRow all = row(kA, "a, \"b\"; c", "1");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/runtime/graph_rounds.h"
+#include "core/runtime/graphs/graph_rounds.h"
 
 #include <gtest/gtest.h>
 

@@ -93,6 +93,18 @@ TEST(Hardware, HasSpecialLinksBothWaysUnlessToldOtherwise) {
   EXPECT_EQ(hardware.speed_of(2, 1).bandwidth, 10e9);
 }
 
+TEST(Hardware, ALinkThatIsGivenCountsBeforeTheWayBackOfAnother) {
+  const std::string there = "{from: 0, to: 1, bandwidth_gb_per_s: 50}",
+                    back = "{from: 1, to: 0, bandwidth_gb_per_s: 5, both_ways: false}",
+                    again = "{from: 1, to: 0, bandwidth_gb_per_s: 6}";
+  for (const std::string& links :
+       {there + ", " + back, back + ", " + there, there + ", " + back + ", " + again}) {
+    const Hardware hardware = read(concat("{devices: {count: 2}, links: [", links, "]}"));
+    EXPECT_EQ(hardware.speed_of(0, 1).bandwidth, 50e9) << links;
+    EXPECT_EQ(hardware.speed_of(1, 0).bandwidth, 5e9) << links;
+  }
+}
+
 TEST(Hardware, KnowsHowFastItCompresses) {
   const Hardware hardware =
       read("{codecs: [{name: fp16, encode_gb_per_s: 2, decode_gb_per_s: 8}, {name: none}]}");

@@ -73,10 +73,10 @@ TEST(BestCells, SingleRunsTellNothing) {
 
 TEST(BestCells, AnInfiniteValueIsComparedWithNothing) {
   const double infinite = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(
-      sentence(table_of({{"a", {7.1, 7.2, 7.3}}, {"b", {infinite, infinite, infinite}}},
-                        "test_perplexity")),
-      "Best: a (7.2), not compared with the other: not all values are finite; worst: b (inf)");
+  EXPECT_EQ(sentence(table_of({{"a", {7.1, 7.2, 7.3}}, {"b", {infinite, infinite, infinite}}},
+                              "test_perplexity")),
+            "Best: a (7.2), not compared with the other: not all values are finite, or some are "
+            "too large to compare; worst: b (inf)");
 }
 
 TEST(BestCells, SmallerLossesAreBetter) {

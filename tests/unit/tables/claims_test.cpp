@@ -238,7 +238,66 @@ TEST_F(ExperimentClaims, AMetricThatIsInfiniteShowsNothing) {
   add("gpipe", {"0.80", "inf", "0.90"});
   add("pipedream", {"0.70", "0.61", "0.79"});
   EXPECT_EQ(verdict(kLess).outcome, Outcome::NotShown);
-  EXPECT_EQ(verdict(kLess).why, "1 of 3 runs of gpipe with a test_accuracy that is not finite");
+  EXPECT_EQ(
+      verdict(kLess).why,
+      "1 of 3 runs of gpipe with a test_accuracy that is not finite, or too large to compare");
+}
+
+/// Squares of variances of finite values may be infinite.
+TEST_F(ExperimentClaims, AMetricWhoseSpreadNoNumberHoldsShowsNothing) {
+  add("gpipe", {"1e100", "2e200", "3e300"});
+  add("pipedream", {"0.70", "0.61", "0.79"});
+  EXPECT_EQ(verdict(kLess).outcome, Outcome::NotShown);
+  runs_.clear();
+  add("gpipe", {"1e69", "2e69", "4e69"});
+  add("pipedream", {"-1e69", "-2e69", "-3e69"}, 2, 4);
+  EXPECT_TRUE(verdict(kLess).tests.at(0).p < 0.05) << "Welch's degrees are known";
+}
+
+/// Whichever of the runs says what another leaves out.
+TEST_F(ExperimentClaims, AGroupWhoseRunsDifferInMoreThanTheirSeedIsRefused) {
+  add("gpipe", {"0.80", "0.70", "0.90"});
+  add("pipedream", {"0.70", "0.61", "0.79"});
+  const std::vector<RunRecord> plain = runs_;
+  for (const std::size_t other : {0, 1, 2}) {
+    runs_ = plain;
+    runs_[other].varied.at_or_add("optimizer.lr") = Value::of(0.2);
+    const auto text = error_text([&] { verdict(kLess); });
+    EXPECT_NE(text.find("less[1]: the runs with gpipe differ in optimizer.lr (–, 0.2)"),
+              other == 0 ? 0 : std::string::npos)
+        << text;
+    EXPECT_NE(text.find("the runs with gpipe differ in optimizer.lr ("), std::string::npos) << text;
+  }
+  runs_ = plain;
+  runs_.push_back(runs_.front());
+  EXPECT_NE(error_text([&] {
+              verdict(kLess);
+            }).find("less[1]: two runs with gpipe have seed 1; name a label or a setting"),
+            std::string::npos);
+}
+
+TEST_F(ExperimentClaims, RunsThatFailedLackNothingWhereTheyCount) {
+  add("gpipe", {"0.80", "0.70", "0.90", "0.85"});
+  add("pipedream", {"0.70", "nan", "nan", ""});
+  const auto why = [&](const std::string& table) {
+    return verdicts(concat("[{say: a, ", std::string_view(kLess), "}]"), table).at(0).why;
+  };
+  EXPECT_EQ(why("{}"), "2 of 4 runs of pipedream diverged");
+  EXPECT_EQ(why("{failed_as: 0.1}"), "3 of 4 runs of pipedream ended so far");
+  runs_[5].exit_code = 3;
+  EXPECT_EQ(why("{}"), "2 of 4 runs of pipedream failed");
+}
+
+/// A command line may leave seeds of a sweep out that its claims name.
+TEST_F(ExperimentClaims, OfSeedsThatAreNotPlannedNothingIsShown) {
+  add("gpipe", {"0.80", "0.70", "0.90"});
+  for (const char* kind :
+       {"diverges", "finishes", "floor: 0.3, learns", "floor: 0.3, learns_nothing"}) {
+    const Verdict found = verdict(concat(std::string_view(kind), ": [{train.seed: 99}]"));
+    EXPECT_EQ(found.outcome, Outcome::NotShown) << kind;
+    EXPECT_NE(found.why.find("0 of 0 runs of seed 99"), std::string::npos) << found.why;
+  }
+  EXPECT_EQ(verdict("less: [{train.seed: 99}, {scheme.name: gpipe}]").outcome, Outcome::NotShown);
 }
 
 /// Two comparisons with p = 0.03 each hold alone, not together.

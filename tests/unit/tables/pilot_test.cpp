@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "core/base/printed.h"
 #include "core/base/wording.h"
+#include "core/statistics/tests.h"
 #include "tests/unit/config/error_text.h"
 
 namespace pipewright {
@@ -32,15 +36,20 @@ ResultRow row(const std::string& scheme, const std::string& seed, double accurac
 
 class Pilot : public testing::Test {
  protected:
-  std::string text(const std::string& claim, std::vector<ResultRow> rows) const {
-    const Value document = parse_yaml(
-        concat("{sweep: {points: [{label: a}]}, claims: [{say: it is so, ", claim, "}]}"),
-        "t.yaml");
-    std::vector<RunRecord> runs;
+  Pilot() {
     for (int seed = 1; seed <= 10; ++seed)
-      for (const char* scheme : {"gpipe", "pipedream"}) runs.push_back(planned(scheme, seed));
-    return pilot_text(read_claims(document), read_table_spec(document), runs, rows);
+      for (const char* scheme : {"gpipe", "pipedream"}) runs_.push_back(planned(scheme, seed));
   }
+  std::string text(const std::string& claim, const std::vector<ResultRow>& rows,
+                   const std::string& more = "") const {
+    const Value document = parse_yaml(concat("{", more,
+                                             "sweep: {points: [{label: a}]}, claims: "
+                                             "[{say: it is so, ",
+                                             claim, "}]}"),
+                                      "t.yaml");
+    return pilot_text(read_claims(document), read_table_spec(document), runs_, rows);
+  }
+  std::vector<RunRecord> runs_;
   /// Differences of 1, 2 and 3 points: a standard deviation of one.
   const std::vector<ResultRow> rows_{row("gpipe", "901", 0.51),     row("gpipe", "902", 0.52),
                                      row("gpipe", "903", 0.53),     row("pipedream", "901", 0.5),
@@ -64,6 +73,59 @@ TEST_F(Pilot, WarnsWhereNothingCouldShowThatTwoAreAsGood) {
   EXPECT_EQ(wide.find("WARNING"), std::string::npos) << wide;
   EXPECT_NE(wide.find("of two equal means the interval is ±0.58 points"), std::string::npos)
       << wide;
+}
+
+/// The seeds of the groups that are compared count, not those of other rows of the sweep; of a mean
+/// of groups, those that all its parts have.
+TEST_F(Pilot, CountsTheSeedsThatBothGroupsHave) {
+  for (int seed = 5; seed <= 10; ++seed)
+    std::erase_if(runs_, [&](const RunRecord& run) {
+      return run.label == "pipedream" && run.varied.find("train.seed")->integer == seed;
+    });
+  for (int seed = 11; seed <= 30; ++seed) runs_.push_back(planned("other", seed));
+  // Four pairs find 2.13 standard deviations at 5 % with 80 %.
+  const std::string four =
+      concat("4 seeds find ", printed("%.3g", detectable_effect(4, 0.05, 0.8)));
+  EXPECT_NE(text("less: [{scheme.name: pipedream}, {scheme.name: gpipe}]", rows_).find(four),
+            std::string::npos);
+  EXPECT_NE(
+      text("less: [{scheme.name: gpipe}, [{scheme.name: gpipe}, {scheme.name: pipedream}]]", rows_)
+          .find("4 seeds find"),
+      std::string::npos);
+  std::erase_if(runs_, [](const RunRecord& run) {
+    return run.label == "pipedream" && run.varied.find("train.seed")->integer > 2;
+  });
+  EXPECT_EQ(text("less: [{scheme.name: pipedream}, {scheme.name: gpipe}]", rows_),
+            "- it is so: both groups are planned with 2 seeds; expected three or more, so that "
+            "runs are compared in pairs\n");
+}
+
+/// Times to a loss are compared as logarithms: what the seeds find is a ratio, and the margin too.
+TEST_F(Pilot, SaysRatiosOfTimesToALoss) {
+  std::vector<ResultRow> rows;
+  for (int seed = 901; seed <= 903; ++seed)
+    for (const char* scheme : {"gpipe", "pipedream"}) {
+      ResultRow& each = rows.emplace_back(row(scheme, std::to_string(seed), 0.5));
+      const double slow = scheme == std::string("gpipe") ? 1 : std::exp(0.1 * (seed - 902));
+      each.evaluations = {{"minibatches", {100, 100 * slow * 2}},
+                          {"samples", {1, 2}},
+                          {"tokens", {1, 2}},
+                          {"seconds", {1, 2}},
+                          {"test_loss", {3, 2}}};
+    }
+  const std::string close =
+      "metric: steps_to, close: [{scheme.name: pipedream}, {scheme.name: gpipe}], within: ";
+  // Logarithms of −0.1, 0 and 0.1: a deviation of 0.1, and for ten pairs half an interval of 0.058.
+  const std::string found = text(close + "0.059", rows, "table: {loss: 2}, ");
+  EXPECT_NE(found.find("standard deviation 0.1 of the logarithms of 3 pairs; 10 seeds find a ratio "
+                       "of 1.1 "),
+            std::string::npos)
+      << found;
+  EXPECT_NE(found.find("the interval is up to a ratio of 1.06 either way. WARNING: it can never be "
+                       "shown within a ratio of 1.06"),
+            std::string::npos)
+      << found;
+  EXPECT_EQ(text(close + "0.061", rows, "table: {loss: 2}, ").find("WARNING"), std::string::npos);
 }
 
 TEST_F(Pilot, SaysWhatItLacks) {

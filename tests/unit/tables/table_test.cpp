@@ -52,6 +52,11 @@ TEST_F(Tables, ARunThatFailedCountsAsTheTableSays) {
   EXPECT_EQ(make_table(spec_of("{}"), runs).cells[0][0].learned, std::nullopt);
   EXPECT_EQ(make_table(spec_of("{metric: train_loss, floor: 0.5}"), runs).cells[0][0].learned, 2);
   EXPECT_EQ(only.uncounted, 0);
+  EXPECT_NE(print_table(table, TableFormat::Markdown).find("1 of 4 failed, with them 37.33"),
+            std::string::npos);
+  EXPECT_NE(print_table(make_table(spec_of("{}"), runs), TableFormat::Markdown)
+                .find("1 of 4 failed, without them 51.00"),
+            std::string::npos);
   // Both are in the unit of the table's metric, and say nothing of one beside it.
   const Table two = make_table(spec_of("{failed_as: 0.1, floor: 0.3, beside: [train_loss]}"), runs);
   const TableCell& beside = two.beside.at(0).cells[0][0];

@@ -78,12 +78,12 @@ TEST_F(Tradeoffs, ARowIsTheMeanOverItsRunsThatAreDone) {
   EXPECT_EQ(rows[0].time, 3);
   EXPECT_EQ(print_tradeoff(spec(), rows),
             "test_accuracy in percent against the time modelled on h; ★ marks those that no "
-            "other beats in both.\n\n"
+            "other beats in both, among those of which no run failed.\n\n"
             "| | test_accuracy | time of the whole training | samples/s | bubble in % | GiB of "
             "state on the fullest "
             "worker | |\n"
             "|:--|--:|--:|--:|--:|--:|:--|\n"
-            "| a | 85.00 ± 7.07 (2) | 3 h | 100 | 25.0 | 2 | ★ |\n");
+            "| a | 85.00 ± 7.07 (2, 1 failed) | 3 h | 100 | 25.0 | 2 |   |\n");
 }
 
 /// The line of a row with so many hours.
@@ -141,10 +141,11 @@ TEST_F(Tradeoffs, AModelledMetricNeedsNoTraining) {
   EXPECT_NE(table.caption.find("modelled_hours on h, "), std::string::npos) << table.caption;
 }
 
-TEST_F(Tradeoffs, RowsWithRunsThatDivergedAreNotInTheParetoSetAndBeatNone) {
-  RunRecord diverged = trained("lucky", "0.1", 1);
-  diverged.state = "failed";
+TEST_F(Tradeoffs, RowsWithRunsThatFailedAreNotInTheParetoSetAndBeatNone) {
+  RunRecord diverged = trained("lucky", "0.1", 1), killed = diverged;
+  diverged.state = killed.state = "failed";
   diverged.exit_code = 6;
+  killed.exit_code = 3;
   const auto rows =
       make_tradeoff(spec(), {trained("slow", "0.8", 10), trained("lucky", "0.9", 1), diverged});
   ASSERT_EQ(rows.size(), 2u);
@@ -154,7 +155,16 @@ TEST_F(Tradeoffs, RowsWithRunsThatDivergedAreNotInTheParetoSetAndBeatNone) {
   EXPECT_NE(text.find("| lucky | 90.00 (1, 1 diverged) | 1 h | 100 | 25.0 | 2 |   |"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("beats in both, among those of which no run diverged."), std::string::npos)
+  const std::vector<RunRecord> runs{trained("slow", "0.8", 10), trained("lucky", "0.9", 1), killed};
+  const auto others = make_tradeoff(spec(), runs);
+  EXPECT_FALSE(others.at(0).efficient);
+  EXPECT_NE(print_tradeoff(spec(), others).find("| lucky | 90.00 (1, 1 failed) |"),
+            std::string::npos);
+  // Where runs that failed count, the mean is of all.
+  TableSpec counting = spec();
+  counting.failed_as = 0.7;
+  EXPECT_TRUE(make_tradeoff(counting, runs).at(0).efficient);
+  EXPECT_NE(text.find("beats in both, among those of which no run failed."), std::string::npos)
       << text;
 }
 

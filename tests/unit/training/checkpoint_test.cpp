@@ -444,6 +444,21 @@ TEST_F(Checkpoint, IsOfAnyTrainingWithTheSamePast) {
     EXPECT_EQ(refusal(two).kind(), ErrorKind::Experiment);
     EXPECT_NE(refusal(two).message().find("train.epochs 7 → 2"), std::string::npos);
   }
+  // Both fall from the twelfth mini-batch on, or later. A prediction may have read what comes then.
+  const std::string falling = "name: constant_then_linear, constant: 0.4, per: step";
+  for (const char* rates : {"next", "each"}) {
+    const auto predicted = [&](int epochs) {
+      return concat("{scheme: {name: pipeoptim, prediction_lr: ", std::string_view(rates),
+                    "}, train.epochs: ", epochs, ", lr_schedule: {", falling, "}}");
+    };
+    Laboratory short_one(predicted(5)), long_one(predicted(7));
+    save(short_one, short_one.plan().stages(), 12);
+    if (rates == std::string_view("next"))
+      EXPECT_TRUE(load(long_one, long_one.plan().stages()));
+    else
+      EXPECT_NE(refusal(long_one).message().find("because the learning rate at"),
+                std::string::npos);
+  }
   Laboratory five(of(5, "name: cosine")), seven(of(7, "name: cosine"));
   save(five, five.plan().stages(), 12);
   const std::string why = refusal(seven).message();

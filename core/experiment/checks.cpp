@@ -94,17 +94,18 @@ void name_weights(Experiment& e, const Value& resolved) {
   e.weights.names = (*make)(*resolved.find("model"));
 }
 
-/// Reports a model without a beginning of its own that is given none.
-void check_beginning(const Experiment& e, const Value& document, Problems& problems) {
+/// Reports layers that neither are initialised nor have a weights file to begin with.
+void check_first_weights(const Experiment& e, const Value& document, Problems& problems) {
   if (e.model->initialises()) return;
   if (e.weights.path.empty())
     problems.add(place_in(document, "model.weights"),
                  "model.weights is missing; expected the file weights.safetensors of the folder, "
                  "from which the training starts");
   if (!e.weights.fresh.empty())
-    problems.add(place_in(document, "model.fresh"),
-                 "model.fresh has layers initialised afresh, but those of an imported module do "
-                 "not say how; initialise them in Python and import it again");
+    problems.add(
+        place_in(document, "model.fresh"),
+        "model.fresh names layers to initialise, but an imported module does not say how its "
+        "layers are initialised; initialise them in Python and import it again");
 }
 
 /// Finds the delays that some probes and optimizers need, and reports these where the schedule has
@@ -432,7 +433,7 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
     problems.add(place_in(document, list ? "pipeline.balance" : "pipeline.stages"), error.message(),
                  error.kind());
   }
-  check_beginning(e, document, problems);
+  check_first_weights(e, document, problems);
   check_named_layers(e, document, problems);
   check_groups(e, document, problems);
   check_perturbation(e, document, problems);

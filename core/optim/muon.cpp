@@ -85,9 +85,10 @@ class Muon final : public MomentumByDelay<Muon> {
                               "Factor of the learning rate for these parameters; their weight "
                               "decay keeps its strength lr·λ.",
                               kNotNegative);
-    layers_ = read_layer_list(adamw, "layers",
-                              "Layers all of whose parameters AdamW steps, as Muon's authors "
-                              "advise for embeddings and classifiers: [classifier].");
+    layers_ = read_layer_list(
+        adamw, "layers",
+        "Layers, or modules within them, all of whose parameters AdamW steps, as Muon's authors "
+        "advise for embeddings and classifiers: [classifier].");
     adamw.finish();
   }
 

@@ -16,8 +16,9 @@ namespace {
 
 constexpr std::size_t kMostMemoryLines = 8;
 
-/// The bytes of a whole thing: of a version of a stage's weights, of the activations of a
-/// micro-batch. Weights that stages lend each other have bytes of their own, few beside it.
+/// The bytes that a version of a stage's weights counts with, and so do the activations of a
+/// micro-batch: so many that the real bytes of weights that stages lend each other are no whole
+/// one.
 constexpr std::int64_t kWhole = std::int64_t{1} << 42;
 
 /// Costs in which the simulator's seconds are slots, and its bytes are whole things.

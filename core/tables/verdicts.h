@@ -64,7 +64,7 @@ struct ClaimTest {
 /// The runs of a group, and what they measured.
 struct MeasuredGroup {
   std::string name;
-  int runs = 0, done = 0, diverged = 0, failed = 0;  ///< failed: with those that diverged
+  int runs = 0, done = 0, diverged = 0, failed = 0;  ///< those that diverged have failed, too
   bool failed_count = false;       ///< runs that failed have a value (TableSpec::failed_as)
   std::vector<std::string> mixed;  ///< keys other than the seed in which they differ
   SeededValues measured;           ///< the metric of those that have it
@@ -89,8 +89,8 @@ const char* words_of(Outcome outcome);
 
 /// Judges the claims, on the table's epoch and, unless they name another, metric. Throws
 /// Error{Experiment} with all problems: keys, values or metrics that no run has, groups without a
-/// run, groups whose runs differ in more than their seed, or not in it. Modelled metrics without
-/// hardware show nothing.
+/// run, groups whose runs differ in more than their seed, or in which a seed is twice. Modelled
+/// metrics without hardware show nothing.
 std::vector<Verdict> judge(const std::vector<Claim>& claims, const TableSpec& table,
                            const std::vector<RunRecord>& runs);
 

@@ -36,7 +36,8 @@ CheckpointManifest manifest_of(const Plan& plan, std::int64_t minibatches) {
           .layout = layout_of(e.resolved)};
 }
 
-/// How many updates ahead of the one that a prediction follows its rates are, at most.
+/// The largest number of updates to come whose learning rates a prediction reads; 0 where it reads
+/// that of the next one only.
 std::int64_t furthest_rate(const Program& program) {
   int furthest = 0;
   for (const auto& worker : program.workers)

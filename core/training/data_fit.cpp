@@ -125,20 +125,19 @@ void check_tokens(const Experiment& e, const Dataset& dataset) {
                  "change one of them (pipewright describe model …)");
   const bool more_tokens = dataset.vocabulary() > model.vocabulary(),
              more_classes = dataset.classes() > model.classes();
-  const Value* const known = e.resolved.find("model");
-  const bool settable = known != nullptr && known->find("vocabulary") != nullptr;
+  std::vector<std::string> options;  // those that the model has
+  const auto propose = [&](const char* option, std::int64_t value) {
+    if (e.resolved.find_path(option) != nullptr) options.push_back(concat(option, ": ", value));
+  };
+  if (more_tokens) propose("model.vocabulary", dataset.vocabulary());
+  if (more_classes) propose("model.classes", dataset.classes());
   if (more_tokens || more_classes)
     refuse_model(
         e, {"vocabulary", "classes"},
         concat("the data set has ", dataset.vocabulary(), " tokens and ", dataset.classes(),
                " classes, the model ", model.vocabulary(), " and ", model.classes()),
-        !settable
-            ? std::string("expected a model of at least as many")
-            : concat(
-                  "expected a model of at least as many, as with ",
-                  more_tokens ? concat("model.vocabulary: ", dataset.vocabulary()) : std::string(),
-                  more_tokens && more_classes ? " and " : "",
-                  more_classes ? concat("model.classes: ", dataset.classes()) : std::string()));
+        concat("expected a model of at least as many",
+               options.empty() ? std::string() : concat(", as with ", join(options, " and "))));
 }
 
 /// Refuses samples that slices cannot divide.

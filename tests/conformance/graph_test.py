@@ -335,7 +335,7 @@ class Graph(graph_training.GraphTraining):
         self.write_data((3, 8, 8), BATCH)
         for model, why in (
             ({"weights": ""}, "model.weights is missing; expected the file weights.safetensors of the folder"),
-            ({"fresh": ["fc"]}, "model.fresh has layers initialised afresh, but those of an imported module do not say how"),
+            ({"fresh": ["fc"]}, "model.fresh names layers to initialise, but an imported module does not say how its layers are initialised"),
         ):
             self.assertIn(why, self.do(PIPEWRIGHT, "check", self.written("begun", model=model), code=2))
 

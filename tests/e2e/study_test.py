@@ -416,7 +416,7 @@ class Laws(StudyTest):
 
         predicted, known = power(16), power(8)
         for at_16, verdict in ((predicted * 1.19, law.HOLDS), (predicted / 1.1, law.HOLDS), (predicted * 1.21, law.CANNOT_BE_TOLD),
-                               (known, law.CANNOT_BE_TOLD), (predicted * 2.01, law.DOES_NOT), (predicted / 2.01, law.DOES_NOT)):
+                               (known, law.CANNOT_BE_TOLD), (predicted * 2.01, law.DOES_NOT_HOLD), (predicted / 2.01, law.DOES_NOT_HOLD)):
             self.assertEqual(verdict, law.law_holds([self.cost(power, predicted), self.cost(power, at_16)]), at_16)
 
         def flat(delay):
@@ -431,10 +431,10 @@ class Laws(StudyTest):
 
         for at_16 in (0, -0.1):
             costs = [self.cost(power, power(16)), self.cost(power, at_16)]
-            self.assertEqual(law.DOES_NOT, law.law_holds(costs))
+            self.assertEqual(law.DOES_NOT_HOLD, law.law_holds(costs))
             law_shown.table(costs)
         free = [self.cost(lambda delay: 0.3 - 0.1 * delay, 1)]
-        self.assertEqual(law.DOES_NOT, law.law_holds(free))
+        self.assertEqual(law.DOES_NOT_HOLD, law.law_holds(free))
         self.assertIn("no power to be fitted", law_shown.table(free))
 
     def test_an_overhead_beyond_either_end_of_the_references_is_none(self):

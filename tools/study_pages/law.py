@@ -11,13 +11,12 @@ import statistics
 from dataclasses import dataclass
 
 from . import overhead
-from .verdicts import CANNOT_BE_TOLD
+from .verdicts import CANNOT_BE_TOLD, DOES_NOT_HOLD, HOLDS
 
 FITTED, LEFT_OUT = (1, 2, 4, 8), 16
 CLOSE, FAR = 1.2, 2.0  # the factors within which a prediction holds, and beyond which it does not
 T_975_OF_4 = 2.78
 DELAYS = {"1F1B": 0, "2BW": 1}
-HOLDS, DOES_NOT = "holds", "does not hold"
 
 
 @dataclass(frozen=True)
@@ -92,9 +91,9 @@ def off(factor):
 def law_holds(costs):
     """L1, as changed on 2026-11-28."""
     if not all(cost.grows for cost in costs):
-        return DOES_NOT
+        return DOES_NOT_HOLD
     if any(off(cost.factor) > FAR for cost in costs):
-        return DOES_NOT
+        return DOES_NOT_HOLD
     close = all(off(cost.factor) <= CLOSE and off(cost.factor) < off(cost.factor_of_no_growth) for cost in costs)
     return HOLDS if close else CANNOT_BE_TOLD
 
@@ -118,7 +117,7 @@ def costs(tasks, references, length):
     lengths = curves(references, seeds)
     found = []
     for optimizer in dict.fromkeys(overhead.family_of(row["label"]) for row in tasks[0].rows):
-        known = losses[optimizer]
+        known = losses.get(optimizer, {})
         if not {0, *FITTED, LEFT_OUT} <= known.keys():
             return None
         found.append(Cost(optimizer, dict(sorted(known.items())), overheads(known, lengths.get(optimizer), length)))

@@ -20,7 +20,7 @@ def table(costs):
     if not all(cost.grows for cost in costs):
         return f"Some delay costs nothing, so that there is no power to be fitted. L1, there is such a law: **{law_holds(costs)}**."
     lines = [[cost.optimizer, str(delay), loss(mean), *of_delay(cost, delay)] for cost in costs for delay, mean in cost.losses.items()]
-    header = ["", "delay", "test loss", "excess loss", "the fit's", "overhead"]
+    header = ["", "delay", "test loss", "excess loss", "fitted", "overhead"]
     return "\n\n".join([markdown(header, lines), *map(sentence, costs), decided(costs)])
 
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <regex>
 #include <set>
 #include <string>
@@ -181,6 +182,20 @@ TEST(RoomLists, APageNamesTheRoomsThatItsRoomMayInclude) {
     for (const std::string& other : split(views, ' '))
       EXPECT_TRUE(other.empty() || named.contains(other)) << page << " lacks " << other;
   }
+}
+
+/// Also those of folders within a room.
+TEST(RoomLists, APageBeginsWithItsFolder) {
+  namespace fs = std::filesystem;
+  int pages = 0;
+  for (const auto& each : fs::recursive_directory_iterator(source_dir() / "core")) {
+    if (each.path().filename() != "README.md") continue;
+    const std::string page = fs::relative(each.path(), source_dir()).generic_string();
+    const std::string folder = fs::path(page).parent_path().generic_string();
+    EXPECT_TRUE(document(page).starts_with(concat("# ", folder, ": "))) << page;
+    ++pages;
+  }
+  EXPECT_GT(pages, 30);
 }
 
 }  // namespace

@@ -77,6 +77,13 @@ TEST(BestCells, AnInfiniteValueIsComparedWithNothing) {
                               "test_perplexity")),
             "Best: a (7.2), not compared with the other: not all values are finite, or some are "
             "too large to compare; worst: b (inf)");
+  // The squares of variances of these are infinite.
+  const std::string large =
+      sentence(table_of({{"a", {7.1, 7.2, 7.3}}, {"b", {1e200, 2e200, 3e200}}}, "test_perplexity"));
+  EXPECT_NE(large.find("not compared with the other: not all values are finite, or some are too "
+                       "large to compare"),
+            std::string::npos)
+      << large;
 }
 
 TEST(BestCells, SmallerLossesAreBetter) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/tables/run_keys.h"
+#include "core/tables/time_to.h"
 
 namespace pipewright {
 namespace {
@@ -56,6 +57,15 @@ std::vector<TableKey> keys_of(const std::vector<std::string>& names) {
   std::vector<TableKey> keys;
   for (const std::string& name : names) keys.push_back({name, {}});
   return keys;
+}
+
+/// Whether each run has one epoch, which would be a dot, and some run has evaluations within it.
+bool only_evaluated_within_an_epoch(const std::vector<RunRecord>& runs, const std::string& metric) {
+  const auto one = [](const RunRecord& run) { return run.epochs.size() <= 1; };
+  const auto several = [&](const RunRecord& run) {
+    return evaluations_of(run, "minibatches", metric).size() > 1;
+  };
+  return std::ranges::all_of(runs, one) && std::ranges::any_of(runs, several);
 }
 
 }  // namespace
@@ -114,16 +124,19 @@ DefaultLayout default_layout(const std::vector<RunRecord>& runs, bool labelled,
 }
 
 PlotSpec laid_out(PlotSpec spec, const std::vector<RunRecord>& runs) {
-  if (!spec.lines.empty() || spec.kind == PlotKind::Map) return spec;
+  if (spec.kind == PlotKind::Map) return spec;
+  const bool needs_epochs = !spec.hardware.empty() || spec.published;
+  const bool free = spec.x_is_free && !needs_epochs;
+  if (free && only_evaluated_within_an_epoch(runs, spec.metric.name)) spec.x.name = "minibatch";
+  if (!spec.lines.empty()) return spec;
   std::vector<TableKey> taken = spec.pictures;
   if (spec.over_key()) taken.push_back(spec.x);
   const DefaultLayout layout = default_layout(runs, spec.labelled, taken);
   spec.lines = keys_of(layout.lines);
   if (spec.lines.empty()) spec.lines.push_back({kLabel, {}});
-  const bool needs_epochs = !spec.hardware.empty() || spec.published;
   std::vector<std::string> rest = layout.further;
   if (!layout.across.empty()) {
-    if (spec.x_is_free && !needs_epochs)
+    if (free)
       spec.x.name = layout.across;
     else
       rest.insert(rest.begin(), layout.across);

@@ -36,7 +36,8 @@ DefaultLayout default_layout(const std::vector<RunRecord>& runs, bool labelled,
                              const std::vector<TableKey>& taken);
 
 /// The plot with lines where its section gives none: as default_layout() says. x is then what
-/// stands across unless the section gives x, or needs epochs (modelled hours, published curves).
+/// stands across unless the section gives x, or needs epochs (modelled hours, published curves);
+/// where nothing stands across and runs of one epoch were evaluated within it, minibatch.
 /// Other keys divide the runs into pictures, or lines where the section gives pictures.
 PlotSpec laid_out(PlotSpec spec, const std::vector<RunRecord>& runs);
 

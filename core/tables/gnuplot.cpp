@@ -104,9 +104,9 @@ double nearest_of(const Axis& axis, const std::vector<double>& places) {
 }
 
 /// The range of a keyed axis, wide enough for curves that stand aside, and for all crosses, which
-/// gnuplot does not count as points.
+/// gnuplot does not count as points; and of any axis with one place, where gnuplot would warn.
 std::string range_of(const Axis& axis, const std::vector<double>& places) {
-  if (!axis.keyed || places.empty()) return {};
+  if (places.empty() || (!axis.keyed && places.size() > 1)) return {};
   const double low = places.front(), high = places.back(), nearest = nearest_of(axis, places);
   constexpr double kMargin = 0.05;  // part of the axis
   if (axis.log) {

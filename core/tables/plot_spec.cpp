@@ -120,7 +120,8 @@ void read_axes(Options& options, PlotSpec& spec) {
                     "epoch; or a dotted key whose values stand on the axis, such as "
                     "pipeline.stages; or, where y is a probe, minibatch or stage; or minibatch or "
                     "tokens, over which y is what train.evaluate has found. Where neither x "
-                    "nor lines are given and the sweep varies stages, they are x.");
+                    "nor lines are given and the sweep varies stages, they are x; where no x is "
+                    "given and runs of one epoch were evaluated within it, minibatch is.");
   spec.x_is_free = !options.given("x");
   spec.x_title =
       options.text("x_title", "", "What stands below the axis where x is a key; default: the key.");

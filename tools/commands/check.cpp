@@ -71,6 +71,8 @@ void print_plan(const Plan& plan, const std::optional<HardwareFit>& fit) {
         plan.test.size(), plan.test_split == Split::Test ? "test" : "held-out",
         counted(plan.minibatches, "mini-batch").c_str(),
         static_cast<long long>(e.loader.batch_size));
+  if (const std::int64_t vocabulary = plan.dataset->vocabulary(); vocabulary > 0)
+    print("            %s in the vocabulary\n", counted(vocabulary, "token").c_str());
   print("schedule    valid: %s, %s, %s\n", counted(plan.training.workers.size(), "worker").c_str(),
         counted(plan.training.actions, "action").c_str(),
         counted(plan.training.messages, "message").c_str());

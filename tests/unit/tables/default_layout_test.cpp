@@ -166,5 +166,21 @@ TEST_F(DefaultLayouts, WhatTheFileSaysStays) {
   EXPECT_EQ(laid_out(plot_of("plot: {hardware: x.yaml}"), runs).x.name, "epoch");
 }
 
+TEST_F(DefaultLayouts, EvaluationsWithinOneEpochStandOverMinibatches) {
+  RunRecord run = point({{"scheme.name", "gpipe"}});
+  run.columns = {"epoch", "test_accuracy"};
+  run.epochs = {{1, 0.5}};
+  EXPECT_EQ(laid_out(plot_of(), {run}).x.name, "epoch");
+  run.evaluations = {{"minibatches", {10, 20}}, {"test_accuracy", {0.4, 0.5}}};
+  EXPECT_EQ(laid_out(plot_of(), {run}).x.name, "minibatch");
+  EXPECT_EQ(laid_out(plot_of("plot: {lines: label}"), {run}).x.name, "minibatch");
+  EXPECT_EQ(laid_out(plot_of("plot: {x: epoch}"), {run}).x.name, "epoch");
+  EXPECT_EQ(laid_out(plot_of("plot: {hardware: x.yaml}"), {run}).x.name, "epoch");
+  EXPECT_EQ(laid_out(plot_of("plot: {y: test_loss}"), {run}).x.name, "epoch");
+  RunRecord longer = run;
+  longer.epochs = {{1, 0.5}, {2, 0.6}};
+  EXPECT_EQ(laid_out(plot_of(), {run, longer}).x.name, "epoch");
+}
+
 }  // namespace
 }  // namespace pipewright

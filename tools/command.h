@@ -63,8 +63,9 @@ struct OneExperiment {
 OneExperiment one_experiment(const ExperimentArguments& given, Problems& faults);
 
 /// The command line of a command, a wrapper of Boost.Program_options. Wrong input, such as an
-/// undeclared option or a missing FILE, throws Error{Experiment} with the usage. --help prints the
-/// usage with all options and makes parse() return false.
+/// undeclared option or a missing FILE, throws Error{Experiment} with the usage; so does a value
+/// that is empty or not UTF-8, in one line. --help prints the usage with all options and makes
+/// parse() return false.
 class CommandLine {
  public:
   CommandLine(const Command& command, const std::string& description);
@@ -75,6 +76,8 @@ class CommandLine {
   void flag(const std::string& name, const std::string& help);
   void option(const std::string& name, const std::string& placeholder, const std::string& help,
               const std::string& fallback = {});
+  /// Declares an option that names a file to write; no two of them may name the same one.
+  void output(const std::string& name, const std::string& placeholder, const std::string& help);
   void list(const std::string& name, const std::string& placeholder, const std::string& help);
   /// Declares positional arguments: at least `least`, at most `most`.
   void positional(const std::string& name, const std::string& help, std::size_t least,
@@ -93,8 +96,8 @@ class CommandLine {
   bool given(const std::string& name) const;
   /// Throws Error{Experiment} if one of these options is given: "--run needs --sweep".
   void refuse_given(std::initializer_list<const char*> names, const char* why) const;
-  /// Throws as write_output() would if one of these options names a file that cannot be written, or
-  /// Error{Experiment} if two of them name the same one. For commands that compute for long first.
+  /// Throws as write_output() would if one of these options names a file that cannot be written.
+  /// For commands that compute for long first.
   void check_outputs(std::initializer_list<const char*> names) const;
   std::string text(const std::string& name) const;
   int integer(const std::string& name) const;  ///< Error{Experiment} if it is not a whole number

@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/parsed.h"
 #include "core/base/printable.h"
+#include "core/base/utf8.h"
 #include "core/base/wording.h"
 #include "core/config/merge.h"
 #include "core/experiment/catalogue.h"
@@ -76,6 +77,19 @@ std::string without_blanks_at_ends(const std::string& text) {
 /// Where parse() writes what was declared instead of parsing; null: it parses.
 CommandOutline* outline_wanted = nullptr;
 
+/// What an option that is written as `--option PLACEHOLDER` takes.
+std::string expected_by(const std::string& placeholder) {
+  if (placeholder == "DIR" || placeholder == "FOLDER") return "a folder";
+  return placeholder == "FILE" ? "a file" : "a value";
+}
+
+/// The texts that an option or a positional argument was given.
+std::vector<std::string> texts_in(const po::variable_value& value) {
+  if (const auto* one = boost::any_cast<std::string>(&value.value())) return {*one};
+  const auto* all = boost::any_cast<std::vector<std::string>>(&value.value());
+  return all == nullptr ? std::vector<std::string>{} : *all;
+}
+
 /// Loads the plugins that the command line names, and before them those of PIPEWRIGHT_PLUGINS.
 void load_plugins(const std::vector<std::string>& named) {
   const char* const always = std::getenv("PIPEWRIGHT_PLUGINS");
@@ -99,6 +113,7 @@ struct CommandLine::Parsed {
   po::options_description options{"Options", kWidth, kWidth / 2};
   std::vector<std::string> names;  // names of options with their dashes
   std::vector<Positional> positionals;
+  std::vector<std::string> outputs;  // names of options that name files to write
   std::map<std::string, std::string> fallbacks;
   po::variables_map values;
 
@@ -140,6 +155,42 @@ struct CommandLine::Parsed {
               values);
   }
 
+  /// Refuses what is empty, which would count as not given, and what is not UTF-8: the records of a
+  /// run hold its command line, and JSON cannot hold such a text.
+  void check_values() const {
+    for (const auto& [name, value] : values) {
+      const po::option_description* const option = options.find_nothrow(name, false);
+      if (option != nullptr && option->semantic()->max_tokens() == 0) continue;  // a flag
+      const std::string shown = option == nullptr ? name : "--" + name;
+      for (const std::string& text : texts_in(value)) {
+        if (text.empty())
+          throw Error(
+              ErrorKind::Experiment,
+              concat(shown, " is empty",
+                     option == nullptr ? std::string()
+                                       : "; expected " + expected_by(option->semantic()->name())));
+        if (valid_utf8(text) < text.size())
+          throw Error(ErrorKind::Experiment,
+                      concat(shown, " is '", printable(text), "', which is not UTF-8"));
+      }
+    }
+  }
+
+  /// Refuses one name for two files, of which the second would replace the first.
+  void check_outputs() const {
+    std::map<std::filesystem::path, std::string> options_of;
+    for (const std::string& name : outputs) {
+      const auto found = values.find(name);
+      if (found == values.end()) continue;
+      const std::string file = texts_in(found->second).front();
+      const auto [other, added] =
+          options_of.emplace(std::filesystem::absolute(file).lexically_normal(), name);
+      if (!added)
+        throw Error(ErrorKind::Experiment,
+                    concat("is given to both --", other->second, " and --", name), file);
+    }
+  }
+
   void check_positionals() const {
     for (const Positional& positional : positionals) {
       const std::size_t given = values.count(positional.name) == 0
@@ -167,6 +218,12 @@ void CommandLine::option(const std::string& name, const std::string& placeholder
   parsed_->add(name, po::value<std::string>()->value_name(placeholder),
                fallback.empty() ? help : concat(help, "; default: ", fallback));
   parsed_->fallbacks[Parsed::long_name(name)] = fallback;
+}
+
+void CommandLine::output(const std::string& name, const std::string& placeholder,
+                         const std::string& help) {
+  option(name, placeholder, help);
+  parsed_->outputs.push_back(Parsed::long_name(name));
 }
 
 void CommandLine::list(const std::string& name, const std::string& placeholder,
@@ -232,6 +289,8 @@ bool CommandLine::parse(const std::vector<std::string>& arguments) {
     refuse(command, error.what());
   }
   parsed_->check_positionals();
+  parsed_->check_values();
+  parsed_->check_outputs();
   if (std::ranges::count(parsed_->names, "--plugin") > 0) load_plugins(texts("plugin"));
   return true;
 }
@@ -252,8 +311,7 @@ std::string CommandLine::text(const std::string& name) const {
     const auto fallback = parsed_->fallbacks.find(name);
     return fallback == parsed_->fallbacks.end() ? std::string() : fallback->second;
   }
-  if (const auto* one = boost::any_cast<std::string>(&found->second.value())) return *one;
-  const std::vector<std::string> all = texts(name);
+  const std::vector<std::string> all = texts_in(found->second);
   return all.empty() ? std::string() : all.front();
 }
 
@@ -265,9 +323,7 @@ int CommandLine::integer(const std::string& name) const {
 
 std::vector<std::string> CommandLine::texts(const std::string& name) const {
   const auto found = parsed_->values.find(name);
-  if (found == parsed_->values.end()) return {};
-  const auto* all = boost::any_cast<std::vector<std::string>>(&found->second.value());
-  return all == nullptr ? std::vector<std::string>{} : *all;
+  return found == parsed_->values.end() ? std::vector<std::string>{} : texts_in(found->second);
 }
 
 CommandOutline outline_of(const Command& command) {
@@ -351,17 +407,10 @@ void check_output(const std::filesystem::path& file) {
 }
 
 void CommandLine::check_outputs(std::initializer_list<const char*> names) const {
-  std::map<std::filesystem::path, std::string> options;
   for (const char* name : names) {
     if (!given(name)) continue;
     const std::filesystem::path file = text(name);
     check_output(file);
-    const auto [other, added] =
-        options.emplace(std::filesystem::absolute(file).lexically_normal(), name);
-    if (!added)
-      throw Error(ErrorKind::Experiment,
-                  concat("is given to both --", other->second, " and --", std::string_view(name)),
-                  file.string());
     require_plain_file(file);
     const TemporaryFile fits_here(file);
   }

@@ -28,8 +28,6 @@ constexpr const char* kOwnLaunch = "PIPEWRIGHT_PROCESSES";
 /// Seconds between the signals with which mpirun ends a process: SIGCONT, SIGTERM, SIGKILL. The
 /// processes notice within the first second that one has died, and end by themselves.
 constexpr const char* kKillSteps = "1";
-/// Name of kStopSignal for setpriv. mpirun passes this signal on and lets the processes end.
-constexpr const char* kStopName = "USR1";
 /// Time that they have to end before mpirun gets SIGTERM.
 constexpr std::chrono::seconds kGrace{5};
 
@@ -39,13 +37,9 @@ std::optional<int> number_in(const char* variable) {
   return std::atoi(text);
 }
 
-/// mpirun and its options. setpriv (util-linux) asks the system to stop it when this process ends,
-/// even if that is killed.
+/// mpirun and its options.
 std::vector<std::string> mpirun_command(int processes, const std::vector<std::string>& arguments) {
-  std::vector<std::string> command;
-  if (!program_on_path("setpriv").empty()) command = {"setpriv", "--pdeathsig", kStopName, "--"};
-  for (const char* const word : {"mpirun", "--oversubscribe", "--bind-to", "none"})
-    command.emplace_back(word);
+  std::vector<std::string> command{"mpirun", "--oversubscribe", "--bind-to", "none"};
   if (::geteuid() == 0) command.emplace_back("--allow-run-as-root");
   command.emplace_back("-n");
   command.push_back(std::to_string(processes));
@@ -79,7 +73,10 @@ class Processes {
   Processes(int count, const std::vector<std::string>& arguments, const StartPatience& patience)
       : watch_(count, host_name(), patience),
         mpirun_(mpirun_command(count, arguments),
-                {.environment = environment(count, ear_), .own_group = true}) {}
+                // mpirun passes this signal on and lets the processes end.
+                {.environment = environment(count, ear_),
+                 .own_group = true,
+                 .at_our_end = kStopSignal}) {}
 
   /// How mpirun has ended, or nothing while it runs. Looks after start and end until then.
   std::optional<ChildEnd> poll() {

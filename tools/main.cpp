@@ -134,6 +134,12 @@ void open_standard_files() {
   if (opened > 2) ::close(opened);
 }
 
+/// Has a write beyond the limit of a file's size (`ulimit -f`) fail like one on a full disk, so
+/// that the error names the file and no part of it stays. Without this the system ends the process.
+void report_file_limit() {
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
 /// Throws Error{Data} if the current folder has been removed: the loader of LibTorch's libraries
 /// and relative paths need one.
 void check_current_folder() {
@@ -180,6 +186,7 @@ int main(int count, char** values) {
   using namespace pipewright;
   try {
     open_standard_files();
+    report_file_limit();
     check_current_folder();
     prepare_libtorch();
     leave(written(perform({values + 1, values + count})));

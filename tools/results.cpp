@@ -95,25 +95,28 @@ std::filesystem::path results_folder(const ExperimentArguments& given, const Val
   return std::filesystem::path("runs") / (text ? name->text : given.file.stem().string());
 }
 
-void apply_as_if_written(const CommandLine& line, const char* option, const std::string& path,
-                         Value& document) {
-  if (!line.given(option)) return;
-  Value value = Value::of(line.text(option));
+namespace {
+
+void set_from(const char* option, const std::string& path, const std::string& text,
+              Value& document) {
+  Value value = Value::of(text);
   value.place = {concat("--", option), 0, 0};
   Problems problems;
   set_path(document, path, value, problems);
   problems.throw_if_any();
 }
 
+}  // namespace
+
+void apply_as_if_written(const CommandLine& line, const char* option, const std::string& path,
+                         Value& document) {
+  if (line.given(option)) set_from(option, path, line.text(option), document);
+}
+
 void apply_hardware(const CommandLine& line, const std::string& path, Value& document) {
-  constexpr const char* kOption = "hardware";
-  if (!line.given(kOption)) return;
-  const std::filesystem::path file = hardware_file(line.text(kOption));
-  Value value = Value::of(std::filesystem::absolute(file).string());
-  value.place = {concat("--", std::string_view(kOption)), 0, 0};
-  Problems problems;
-  set_path(document, path, value, problems);
-  problems.throw_if_any();
+  if (line.given("hardware"))
+    set_from("hardware", path,
+             std::filesystem::absolute(hardware_file(line.text("hardware"))).string(), document);
 }
 
 void declare_results(CommandLine& line) {
@@ -152,6 +155,12 @@ void finish_rows(const RowFiles& files, const KeptResults& kept) {
   tell_of_rows(kept, file);
 }
 
+/// One line for each run whose files cannot be read: it counts as failed, and has no numbers.
+void tell_of_faults(const std::vector<RunRecord>& records) {
+  for (const RunRecord& run : records)
+    if (!run.fault.empty()) print_error("%s\n", run.fault.c_str());
+}
+
 }  // namespace
 
 void use_rows(const RowFiles& files, const Value& document, std::vector<RunRecord>& records) {
@@ -165,6 +174,7 @@ std::vector<RunRecord> results_on(const std::filesystem::path& hardware, const V
   std::set<std::string> origins;
   if (!hardware.empty())  // may begin the program anew, which must not have printed
     origins = add_modelled(records, load_hardware(hardware));
+  tell_of_faults(records);
   if (kept) finish_rows(files, *kept);
   for (const std::string& origin : origins) print_error("modelled times: %s\n", origin.c_str());
   return records;

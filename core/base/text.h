@@ -88,6 +88,9 @@ std::string list_text(std::span<const int> numbers);
 /// "14.7 M", "1.2 k" for counts; "58.7 MiB" for bytes.
 std::string count_text(double count);
 std::string bytes_text(double bytes);
+std::string bytes_text(std::integral auto bytes) {
+  return bytes_text(static_cast<double>(bytes));
+}
 /// "12.30 ms": µs below 1 ms, ms below 1 s, else s.
 std::string time_text(double seconds);
 

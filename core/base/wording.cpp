@@ -55,6 +55,11 @@ std::string counted_text(std::int64_t count, std::string_view noun) {
   return concat(with_groups(std::to_string(count)), " ", count == 1 ? noun : plural(noun));
 }
 
+std::string listed(std::span<const std::string> names) {
+  if (names.size() == 1) return names.front();
+  return concat(join(names.first(names.size() - 1), ", "), " and ", names.back());
+}
+
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates) {
   constexpr std::size_t kMost = 3;
   if (const std::string near = nearest(name, candidates); !near.empty())

@@ -21,6 +21,9 @@ std::string counted(Count count, std::string_view noun) {
   return counted_text(static_cast<std::int64_t>(count), noun);
 }
 
+/// "a", "a and b", "a, b and c". Requires a name.
+std::string listed(std::span<const std::string> names);
+
 /// "; did you mean 'x'?", or "; did you mean 'x' or 'y'?" where several names begin as the given
 /// one does; "" with nothing near.
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);

@@ -30,8 +30,12 @@ struct CodecCall {
   std::uint64_t seed = 0;  ///< seed of the run
   bool training = true;
   bool backward = false;  ///< the tensor is a gradient
-  int edge = 0;           ///< stage that made the activation
-  int tensor = 0;         ///< index among the message's floating-point tensors
+  int gradients = 1;      ///< of an activation: how many gradients of it will come back
+  /// On the sending end: a gradient is multiplied by this power of two, which may differ from that
+  /// of the call before (LossScale).
+  double loss_scale = 1;
+  int edge = 0;    ///< stage that made the activation
+  int tensor = 0;  ///< index among the message's floating-point tensors
   int epoch = 0;
   int minibatch = 0;              ///< within the epoch
   std::int64_t first_sample = 0;  ///< of the micro-batch, counted within the mini-batch
@@ -76,7 +80,8 @@ class Coder {
   virtual at::Tensor decode(const at::Tensor& payload, at::IntArrayRef sizes,
                             const CodecCall& call) = 0;
   /// The gradient of encode()'s x, given the gradient that arrived for the decoded tensor. Called
-  /// on the sending end of the forward; the default is the straight-through estimator.
+  /// on the sending end of the forward, CodecCall::gradients times for each tensor, whatever codec
+  /// the gradient crossed with; the default is the straight-through estimator.
   virtual at::Tensor through(const at::Tensor& gradient, const CodecCall&) { return gradient; }
 
   /// The state that lives from one mini-batch to the next, for checkpoints.

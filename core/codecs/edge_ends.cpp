@@ -64,6 +64,12 @@ void EdgeEnds::encode(Tensors& message, int peer, CodecCall call) {
 
 void EdgeEnds::decode(Tensors& message, int peer, CodecCall call) {
   named(call, peer, [&] { decode_all(message, peer, call); });
+  if (call.backward) through(message, peer, call);
+}
+
+void EdgeEnds::through(Tensors& gradients, int peer, CodecCall call) {
+  call.backward = false;
+  if (compresses(peer, call)) named(call, peer, [&] { through_all(gradients, peer, call); });
 }
 
 void EdgeEnds::encode_all(Tensors& message, int peer, CodecCall call) {
@@ -96,17 +102,22 @@ void EdgeEnds::decode_all(Tensors& message, int peer, CodecCall call) {
     Encoded encoded{message[i], {}};
     if (i + 1 < message.size() && message[i + 1].is_floating_point()) encoded.like = message[++i];
     const Place place{peer, call.backward, call.tensor};
-    at::Tensor tensor = pipewright::decode(coder(place), codec(peer, call.backward).name, encoded,
-                                           call, most_values(peer));
-    if (call.backward && codec(peer, false).codec) {
-      CodecCall forward = call;
-      forward.backward = false;
-      tensor = coder({peer, false, call.tensor}).through(tensor, forward);
-    }
-    arrived.push_back(std::move(tensor));
+    arrived.push_back(pipewright::decode(coder(place), codec(peer, call.backward).name, encoded,
+                                         call, most_values(peer)));
     ++call.tensor;
   }
   message = std::move(arrived);
+}
+
+/// An empty tensor holds the place of the gradient of an integer, which no codec has encoded.
+void EdgeEnds::through_all(Tensors& gradients, int peer, CodecCall call) {
+  call.edge = edge(peer);
+  call.tensor = 0;
+  for (at::Tensor& gradient : gradients) {
+    if (gradient.numel() == 0) continue;
+    gradient = coder({peer, false, call.tensor}).through(gradient, call);
+    ++call.tensor;
+  }
 }
 
 NamedTensors EdgeEnds::state() const {

@@ -49,8 +49,12 @@ class EdgeEnds {
   /// mini-batch.
   void encode(Tensors& message, int peer, CodecCall call);
   /// Decodes a message that encode() made at `peer`. Throws Error{Data} if it is damaged or claims
-  /// more values than can cross this edge.
+  /// more values than can cross this edge. Gradients are then passed through the codec that encoded
+  /// their activations.
   void decode(Tensors& message, int peer, CodecCall call);
+  /// Passes gradients that have crossed without a codec through the codec that encoded their
+  /// activations, if one did (Coder::through()).
+  void through(Tensors& gradients, int peer, CodecCall call);
 
   /// The state of all coders, with unique names, for checkpoints.
   NamedTensors state() const;
@@ -70,6 +74,7 @@ class EdgeEnds {
   Coder& coder(const Place& place);
   void encode_all(Tensors& message, int peer, CodecCall call);
   void decode_all(Tensors& message, int peer, CodecCall call);
+  void through_all(Tensors& gradients, int peer, CodecCall call);
   template <class Code>
   void named(const CodecCall& call, int peer, const Code& code) const;
 

@@ -23,7 +23,8 @@ enum class Feedback : std::uint8_t {
 Feedback feedback_of(Options& options);
 
 /// The errors that a sending end keeps. They exist in training only: evaluation neither uses nor
-/// updates them.
+/// updates them. They have the loss scale of the gradients that they were lost from, and change it
+/// with these, exactly: both scales are powers of two.
 class ErrorFeedback {
  public:
   explicit ErrorFeedback(Feedback kind) : kind_(kind), by_sample_(at::kFloat) {}
@@ -34,11 +35,16 @@ class ErrorFeedback {
   /// Keeps `error` = v − decoded(v), if active.
   void keep(const at::Tensor& error, const CodecCall& call);
 
+  /// With a loss scale the state names it: `scale`, one float64.
   NamedTensors state() const;
+  /// A state that names no scale is of the next call's. Throws Error{Data} if it does not fit.
   void restore(const NamedTensors& state);
 
  private:
+  void adopt(double loss_scale);
+
   Feedback kind_;
+  double scale_ = 0;  ///< loss scale of all errors; 0: that of the next call
   std::map<std::vector<std::int64_t>, at::Tensor> by_sizes_;
   SampleMemory by_sample_;
 };

@@ -105,6 +105,10 @@ void SampleMemory::keep(std::span<const std::int64_t> samples, const at::Tensor&
                        at::where(fresh.isfinite(), fresh, own.rows.index_select(0, where)));
 }
 
+void SampleMemory::multiply(double factor) {
+  for (auto& [row, own] : shelves_) own.rows.mul_(factor);
+}
+
 at::Tensor SampleMemory::rounded(const at::Tensor& rows) const {
   return narrowed(rows, type_).to(at::kFloat);
 }

@@ -29,6 +29,8 @@ class SampleMemory {
   /// Stores rows [samples, row…], float32. A non-finite value leaves the stored one unchanged
   /// (initially 0). If a sample occurs twice, its last row counts.
   void keep(std::span<const std::int64_t> samples, const at::Tensor& rows);
+  /// Multiplies all rows.
+  void multiply(double factor);
 
   /// The rows as rows() would return them after keep(): float32, rounded to the memory's precision.
   at::Tensor rounded(const at::Tensor& rows) const;

@@ -37,7 +37,8 @@ Value load_document(const std::filesystem::path& file, const std::string& profil
 Value load_document(const std::filesystem::path& file, const std::string& profile,
                     const std::vector<std::string>& sets, Problems& faults);
 
-/// One run of a sweep: a document without `sweep` and `table`, its label, and the keys that vary.
+/// One run of a sweep: what a training of the document may depend on (see what_may_vary()), its
+/// label, and the keys that vary.
 struct SweepPoint {
   std::string label;  ///< its `label`, else made from its values, else "run"
   std::vector<std::pair<std::string, Value>> varied;  ///< dotted key → value (label included)

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <type_traits>
 
+#include "core/base/utf8.h"
 #include "core/base/wording.h"
 #include "core/config/experiment_keys.h"
 #include "core/config/option_text.h"
@@ -246,8 +247,16 @@ std::filesystem::path Options::read_path(const OptionInfo& info) {
     return {};
   }
   const std::filesystem::path folder = given_text ? folder_of(where(info.name)) : ".";
-  const std::filesystem::path result =
-      text.empty() ? std::filesystem::path() : resolved_path(text, folder);
+  std::filesystem::path result;
+  try {
+    if (!text.empty()) result = resolved_path(text, folder);
+  } catch (const Error& error) {
+    problem(info.name, concat("is '", text, "': ", error.what()));
+  }
+  if (valid_utf8(result.native()) < result.native().size()) {  // records could not hold it
+    problem(info.name, concat("is ", result.string(), ", which is not UTF-8"));
+    return {};
+  }
   accept(info.name, Value::of(result.string()));
   return result;
 }

@@ -3,6 +3,7 @@
 #include <cctype>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "core/base/wording.h"
 #include "core/config/component_name.h"
@@ -189,6 +190,27 @@ void refuse_equal_runs(const std::vector<SweepPoint>& points, const Place& place
   }
 }
 
+/// Adds the places, "--set KEY", of the scalars and empty lists that the command line has set.
+void add_places_set(const Value& value, std::set<std::string>& places) {
+  if (value.fields.empty() && value.items.empty() && value.place.file.starts_with("--set "))
+    places.insert(value.place.file);
+  for (const auto& [key, field] : value.fields) add_places_set(field, places);
+  for (const Value& item : value.items) add_places_set(item, places);
+}
+
+/// A value of the command line that every run replaces would be lost without a word.
+void refuse_replaced(const Value& base, const std::vector<SweepPoint>& points, Problems& problems) {
+  std::set<std::string> given, left;
+  add_places_set(base, given);
+  if (given.empty()) return;
+  for (const SweepPoint& point : points) add_places_set(point.document, left);
+  for (const std::string& place : given)
+    if (!left.contains(place))
+      problems.add({place, 0, 0},
+                   "has no effect, because the sweep gives every run a value of its own; change "
+                   "that value, as with --set 'sweep.grid.train.seed=[7]'");
+}
+
 /// The changes of each run of the sweep, in order.
 std::vector<Changes> read_sweep(const Value& sweep, Problems& problems) {
   static const std::vector<std::string> kParts = {"points", "zip", "grid"};
@@ -252,6 +274,7 @@ std::vector<SweepPoint> expand_sweep(const Value& document) {
   std::vector<SweepPoint> points;
   for (const Changes& changes : runs) points.push_back(applied(base, changes, problems));
   refuse_equal_runs(points, sweep->place, problems);
+  refuse_replaced(base, points, problems);
   problems.throw_if_any();
   return points;
 }

@@ -38,6 +38,9 @@ bool is_special(const Character& character) {
           code == 0x2028 || code == 0x2029 || code == 0xFEFF);
 }
 
+/// U+FFFD stands for a byte that is not UTF-8, with which no reader would take the file.
+constexpr std::string_view kNoCharacter = "\xEF\xBF\xBD";
+
 std::string escaped(char32_t code) {
   if (code == '"' || code == '\\') return {'\\', static_cast<char>(code)};
   if (code == '\n' || code == '\t') return code == '\n' ? "\\n" : "\\t";
@@ -56,7 +59,7 @@ bool has_special(std::string_view text) {
 /// even in a flow sequence.
 bool is_plain(const std::string& text) {
   if (text.empty() || !may_begin(text[0]) || !std::ranges::all_of(text, may_follow)) return false;
-  if (has_special(text)) return false;
+  if (has_special(text) || valid_utf8(text) < text.size()) return false;
   if (text.ends_with(' ') || text.ends_with(':') || text.starts_with("...")) return false;
   if (text.find(": ") != std::string::npos || text.find("  ") != std::string::npos) return false;
   const PlainScalar scalar = read_plain_scalar(text);
@@ -155,9 +158,11 @@ std::string double_quoted(std::string_view text) {
   std::string out = "\"";
   while (!text.empty()) {
     const Character first = first_character(text);
-    const std::size_t length = std::max<std::size_t>(1, first.length);
-    out += is_special(first) ? escaped(first.code) : std::string(text.substr(0, length));
-    text.remove_prefix(length);
+    if (first.length == 0)
+      out += kNoCharacter;
+    else
+      out += is_special(first) ? escaped(first.code) : std::string(text.substr(0, first.length));
+    text.remove_prefix(std::max<std::size_t>(1, first.length));
   }
   return out + '"';
 }

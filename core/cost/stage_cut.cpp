@@ -51,11 +51,10 @@ std::vector<std::int64_t> least_memory(const Profile& profile, const StageMemori
   const auto stage = static_cast<std::size_t>(tightest - stages.begin());
   throw Error(ErrorKind::Experiment,
               concat("no cut into ", counted(rules.stages, "stage"), " fits into ",
-                     bytes_text(static_cast<double>(rules.memory)),
+                     bytes_text(rules.memory),
                      " per worker (pipeline.cut.memory): in the cut that needs least, stage ",
                      stage, " (", stage_names(profile, cut)[stage], ") needs ",
-                     bytes_text(static_cast<double>(tightest->total())),
-                     "; take more stages or smaller micro-batches"));
+                     bytes_text(tightest->total()), "; take more stages or smaller micro-batches"));
 }
 
 }  // namespace

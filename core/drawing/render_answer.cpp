@@ -57,7 +57,7 @@ std::string memory_answer(const Hardware& hardware, const Simulation& simulation
   const std::size_t worker = neediest_worker(hardware, simulation);
   const std::int64_t need = simulation.workers[worker].peak.total();
   const std::int64_t has = hardware.devices[worker].memory;
-  const auto bytes = [](std::int64_t count) { return bytes_text(static_cast<double>(count)); };
+  const auto bytes = [](std::int64_t count) { return bytes_text(count); };
   const std::string text = concat("worker ", worker, " needs most memory, ", bytes(need));
   if (has == 0) return text;
   return concat(text, need > has ? ", and its device has " : " of the ", bytes(has),

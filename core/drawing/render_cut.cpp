@@ -90,11 +90,10 @@ std::string render_cut(const Profile& profile, const StageMemories& memories, co
   for (std::size_t stage = 0; stage < rows.size(); ++stage) {
     const CutRow& row = rows[stage];
     const bool last = stage + 1 == rows.size();
-    table.add(
-        {std::to_string(stage), std::to_string(row.end - row.begin), names[stage],
-         weight_text(profile, row.seconds), percent(sum > 0 ? row.seconds / sum : 0),
-         count_text(row.parameters), bytes_text(static_cast<double>(row.memory)),
-         last ? "" : bytes_text(static_cast<double>(profile.layers[row.end - 1].output_bytes))});
+    table.add({std::to_string(stage), std::to_string(row.end - row.begin), names[stage],
+               weight_text(profile, row.seconds), percent(sum > 0 ? row.seconds / sum : 0),
+               count_text(row.parameters), bytes_text(row.memory),
+               last ? "" : bytes_text(profile.layers[row.end - 1].output_bytes)});
   }
   return table.text() + '\n' + limit(profile, rows, names);
 }

@@ -25,7 +25,7 @@ LayerCost total(const Profile& profile) {
 }
 
 std::string bytes_column(std::int64_t count) {
-  return bytes_text(static_cast<double>(count));
+  return bytes_text(count);
 }
 
 /// The cells of a layer or of the sum. Output and share stay empty: a sum has none.

@@ -22,7 +22,7 @@ constexpr std::size_t kMostRows = 32;
 using Row = std::vector<std::string>;
 
 std::string bytes(std::int64_t count) {
-  return bytes_text(static_cast<double>(count));
+  return bytes_text(count);
 }
 
 /// The place of a worker or of a link within its replica. Rows of one place that have the same

@@ -183,8 +183,8 @@ std::vector<TimelineMark> transfers_of(const Simulation& simulation, double unti
              .end = each.arrived,
              .fill = link.from < link.to ? "#4f7fb5" : "#9a6fb0",
              .name = link.from < link.to ? "sent to a later worker" : "sent to an earlier worker",
-             .tooltip = concat(bytes_text(static_cast<double>(each.bytes)), " to worker ", link.to,
-                               ", ", time_text(each.begin), " to ", time_text(each.arrived)),
+             .tooltip = concat(bytes_text(each.bytes), " to worker ", link.to, ", ",
+                               time_text(each.begin), " to ", time_text(each.arrived)),
              .below = link.from < link.to ? 1 : 2});
   return marks;
 }

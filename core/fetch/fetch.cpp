@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/fetch/part_file.h"
 #include "core/fetch/transfer.h"
+#include "core/system/file_checksum.h"
 
 namespace pipewright {
 namespace {
@@ -13,13 +14,16 @@ using Kind = TransferEnd::Kind;
 
 constexpr int kMostLosses = 10;  // lost connections after which a call gives up
 
+Checksum::Kind kind_of(const std::string& checksum) {
+  return checksum.size() == 32 ? Checksum::Kind::Md5 : Checksum::Kind::Sha256;
+}
+
 std::string checksum_name(const std::string& checksum) {
-  return checksum.size() == 32 ? "md5" : "SHA-256";
+  return kind_of(checksum) == Checksum::Kind::Md5 ? "md5" : "SHA-256";
 }
 
 std::string progress_text(const PartFile& part, const Download& wanted) {
-  return concat(bytes_text(static_cast<double>(part.size())), " of ",
-                bytes_text(static_cast<double>(wanted.size_in_bytes)));
+  return concat(bytes_text(part.size()), " of ", bytes_text(wanted.size_in_bytes));
 }
 
 /// Whether the requested file is there. Throws Error{Data} if another file has its name.
@@ -37,7 +41,7 @@ bool is_there(const Download& wanted) {
   if (missing) refuse("is no file");
   if (size != wanted.size_in_bytes)
     refuse(concat("has ", size, " bytes instead of ", wanted.size_in_bytes));
-  const std::string found = checksum_of(wanted.target, wanted.checksum);
+  const std::string found = file_checksum(wanted.target, kind_of(wanted.checksum));
   if (found != wanted.checksum)
     refuse(concat("its ", checksum_name(found), " is ", found, " instead of ", wanted.checksum));
   return true;
@@ -48,11 +52,11 @@ void check_room(const Download& wanted, const PartFile& part) {
   const fs::space_info space = fs::space(part.path().parent_path(), unknown);
   const std::uint64_t needed = wanted.size_in_bytes - part.size();
   if (!unknown && space.available < needed)
-    throw Error(ErrorKind::Data,
-                concat("the disk has room for ", bytes_text(static_cast<double>(space.available)),
-                       ", but the download needs ", bytes_text(static_cast<double>(needed)),
-                       "; make room, or choose another folder with --to"),
-                part.path().string());
+    throw Error(
+        ErrorKind::Data,
+        concat("the disk has room for ", bytes_text(space.available), ", but the download needs ",
+               bytes_text(needed), "; make room, or choose another folder with --to"),
+        part.path().string());
 }
 
 [[noreturn]] void give_up(const TransferEnd& end, const Download& wanted, const PartFile& part) {
@@ -76,7 +80,7 @@ void download(const Download& wanted, const DownloadWatch& watch, PartFile& part
   if (watch.notice && part.size() < wanted.size_in_bytes)
     watch.notice(concat(wanted.target.filename().string(), ": ",
                         part.size() > 0 ? progress_text(part, wanted) + " are there, the rest"
-                                        : bytes_text(static_cast<double>(wanted.size_in_bytes)),
+                                        : bytes_text(wanted.size_in_bytes),
                         " from ", wanted.address));
   while (part.size() < wanted.size_in_bytes) {
     const TransferEnd end = transfer(wanted, watch, part);
@@ -100,7 +104,7 @@ void download(const Download& wanted, const DownloadWatch& watch, PartFile& part
 }
 
 void check(const Download& wanted, PartFile& part) {
-  const std::string found = checksum_of(part.path(), wanted.checksum);
+  const std::string found = file_checksum(part.path(), kind_of(wanted.checksum));
   if (found == wanted.checksum) return;
   part.remove();
   throw Error(ErrorKind::Data,

@@ -8,25 +8,12 @@
 
 #include <cerrno>
 
-#include "core/base/checksum.h"
 #include "core/base/error.h"
 #include "core/system/file.h"
-#include "core/system/input_file.h"
 #include "core/system/machine_limits.h"
 #include "core/system/plain_file.h"
 
 namespace pipewright {
-std::string checksum_of(const std::filesystem::path& path, const std::string& like) {
-  constexpr std::size_t kMd5Digits = 32, kPiece = 1 << 20;
-  Checksum checksum(like.size() == kMd5Digits ? Checksum::Kind::Md5 : Checksum::Kind::Sha256);
-  InputFile file(path);
-  std::string piece(kPiece, '\0');
-  for (std::uint64_t got = kPiece; got == kPiece;) {
-    got = file.read(piece.data(), kPiece);
-    checksum.add(std::string_view(piece).substr(0, got));
-  }
-  return checksum.digits();
-}
 
 PartFile::PartFile(const std::filesystem::path& target)
     : target_(target), path_(target.string() + ".part") {

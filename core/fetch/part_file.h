@@ -11,9 +11,6 @@
 
 namespace pipewright {
 
-/// The file's md5 (if `like` has 32 digits) or SHA-256. Throws Error{Data}.
-std::string checksum_of(const std::filesystem::path& path, const std::string& like);
-
 /// Locked by one process at a time. The file stays when this object is destroyed.
 class PartFile {
  public:

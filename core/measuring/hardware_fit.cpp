@@ -9,9 +9,8 @@
 namespace pipewright {
 
 std::string HardwareFit::text() const {
-  return concat(bytes_text(static_cast<double>(need)),
-                " at its peak, activations included; its device has ",
-                bytes_text(static_cast<double>(has)), " (hardware '", hardware, "')");
+  return concat(bytes_text(need), " at its peak, activations included; its device has ",
+                bytes_text(has), " (hardware '", hardware, "')");
 }
 
 void HardwareFit::require() const {

@@ -19,7 +19,7 @@ struct HardwareFit {
   int worker = 0;
   std::int64_t need = 0, has = 0;  ///< bytes
 
-  /// "28.1 GiB at its peak, activations included, of the 32.0 GiB that its device of DGX-1 has".
+  /// "28.1 GiB at its peak, activations included; its device has 32.0 GiB (hardware 'DGX-1')".
   std::string text() const;
   /// Throws Error{Data} if it does not fit.
   void require() const;

@@ -81,6 +81,12 @@ struct Pass {
   GradientSums* sums = nullptr;  ///< of the stage, in training; it outlives the graph
   /// With slices: what the slices of the same micro-batch before this one have left for it.
   EarlierSlices* earlier = nullptr;
+
+  /// Epoch and mini-batch as one coordinate of a random stream.
+  std::uint64_t time() const {
+    return (std::uint64_t{static_cast<std::uint32_t>(epoch)} << 32) |
+           static_cast<std::uint32_t>(minibatch);
+  }
 };
 
 /// How a layer uses the skip tensors, which are a stack: it pops `takes` of them, peeks at the next

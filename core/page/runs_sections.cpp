@@ -74,7 +74,8 @@ constexpr std::size_t kMostFailures = 200;
 
 std::string reason_of(const RunRecord& run) {
   if (!run.error.empty()) return run.error;
-  if (run.state == "running") return "it is still running, or was killed";
+  if (run.state == "running") return "it is still running";
+  if (run.state == "interrupted") return "it was interrupted, or killed";
   if (run.state == "missing") return "it has not begun";
   return "it says no reason";
 }

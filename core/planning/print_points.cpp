@@ -29,7 +29,7 @@ struct Lines {
 };
 
 std::string size_of(std::int64_t bytes) {
-  return bytes_text(static_cast<double>(bytes));
+  return bytes_text(bytes);
 }
 
 /// The figures of a point as texts.

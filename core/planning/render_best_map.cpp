@@ -14,7 +14,7 @@ namespace pipewright {
 namespace {
 
 constexpr double kMargin = 28, kHeading = 72, kMapTitle = 40, kAxis = 46, kRowNames = 58;
-constexpr double kCellHeight = 50, kCellGap = 3, kMapGap = 26, kLegendLine = 20;
+constexpr double kCellHeight = 50, kCellGap = 3, kMapGap = 26, kLegendLine = 20, kTextLine = 16;
 constexpr double kWidestCell = 150, kNarrowestCell = 26, kMapWidth = 1180;
 constexpr double kSmallestPage = 560;
 constexpr double kStripe = 9;
@@ -33,6 +33,7 @@ class BestMapPage {
         cell_(cell_width()),
         named_(cell_ - 2 * kCellGap >= longest_name()),
         maps_across_(maps_across()),
+        legend_(legend_lines()),
         page_(page_width(), page_height(), title) {
     page_.text(kMargin, 34, title, {.size = 18, .bold = true});
     page_.text(kMargin, 53, subtitle(), {.color = palette::kQuiet});
@@ -67,7 +68,8 @@ class BestMapPage {
   std::size_t maps_down() const { return (best_.maps.size() + maps_across_ - 1) / maps_across_; }
   double page_width() const {
     const auto across = static_cast<double>(maps_across_);
-    return std::max(kSmallestPage, 2 * kMargin + across * map_width() + (across - 1) * kMapGap);
+    return std::max({kSmallestPage, 2 * kMargin + across * map_width() + (across - 1) * kMapGap,
+                     2 * kMargin + candidates_width()});
   }
   double legend_top() const {
     return kHeading + static_cast<double>(maps_down()) * (map_height() + kMapGap);
@@ -137,25 +139,20 @@ class BestMapPage {
       return;
     }
     page_.box(x, y, width, height, fill_of(candidate_of(*cell.best)), 3, tooltip(cell));
-    double room = width;
-    if (!cell.near.empty()) {
-      room -= kStripe;
-      page_.box(x + room, y, kStripe, height, fill_of(candidate_of(cell.near.front())), 3, {},
+    const double left = width - (cell.near.empty() ? 0 : kStripe);
+    if (!cell.near.empty())
+      page_.box(x + left, y, kStripe, height, fill_of(candidate_of(cell.near.front())), 3, {},
                 palette::kPaper);
-    }
-    write(cell, x + room / 2, y, room - 4);
+    write(cell, x + left / 2, y, room_in(cell));
   }
 
   /// Writes as many lines as fit: the best, the others within kNear, what was chosen, the pace.
   void write(const BestCell& cell, double middle, double y, double room) {
     const auto line = [&](double at, const std::string& text, const TextStyle& style) {
-      if (fits(text, style.size, room)) page_.text(middle, y + at, text, style);
+      if (!text.empty() && fits(text, style.size, room)) page_.text(middle, y + at, text, style);
     };
     page_.text(middle, y + 15, name_of(*cell.best), {.size = 12, .anchor = "middle", .bold = true});
-    std::vector<std::string> chosen{choices_text(sweep_, best_, *cell.best), pace(*cell.best)};
-    std::erase(chosen, "");
-    const std::string both = join(chosen, " · ");
-    line(28, fits(both, 10, room) ? both : chosen.front(), {.size = 10, .anchor = "middle"});
+    line(28, choices_and_pace(*cell.best, room), {.size = 10, .anchor = "middle"});
     if (cell.alone) line(41, "no other fits", {.size = 10, .anchor = "middle", .italic = true});
     if (cell.near.empty()) return;
     const std::string others = cell.near.size() == 1
@@ -164,6 +161,18 @@ class BestMapPage {
     const std::string text = concat("≈ ", others);
     line(41, fits(text, 10, room) ? text : concat("≈ ", cell.near.size()),
          {.size = 10, .anchor = "middle", .italic = true});
+  }
+
+  /// "M 8, N 4 · 120/s" of a point, or the first of them that fits; "" if that does not.
+  std::string choices_and_pace(std::size_t best, double room) const {
+    const std::string choices = choices_text(sweep_, best_, best);
+    const std::string first = choices.empty() ? pace(best) : choices;
+    const std::string both = choices.empty() ? first : concat(choices, " · ", pace(best));
+    if (fits(both, 10, room)) return both;
+    return fits(first, 10, room) ? first : std::string();
+  }
+  double room_in(const BestCell& cell) const {
+    return cell_ - kCellGap - (cell.near.empty() ? 0 : kStripe) - 4;
   }
 
   /// Whether a text fits, in fonts that are somewhat wider than Helvetica, too.
@@ -182,7 +191,7 @@ class BestMapPage {
       const SimulatedPoint& point = sweep_.points[*cell.best];
       text = concat(point.title, ": ", pace(*cell.best), ", ", time_text(point.seconds),
                     " a mini-batch, bubble ", std::lround(100 * point.bubble), " %, ",
-                    bytes_text(static_cast<double>(point.largest_peak())), " at most");
+                    bytes_text(point.largest_peak()), " at most");
       for (const std::size_t i : cell.near)
         text += concat("; ", sweep_.points[i].candidate, ": ", pace(i));
     } else {
@@ -206,34 +215,90 @@ class BestMapPage {
   }
 
   double legend_height() const {
-    return (static_cast<double>(best_.candidates.size()) + 2) * kLegendLine;
+    return static_cast<double>(best_.candidates.size()) * kLegendLine + 8 +
+           static_cast<double>(legend_.size()) * kTextLine;
+  }
+
+  /// "best in 3 cells, within 1 % in 2"
+  static std::string count_text(const std::pair<std::size_t, std::size_t>& count) {
+    return concat("best in ", counted(count.first, "cell"),
+                  count.second > 0 ? concat(", within 1 % in ", count.second) : "");
+  }
+  double longest_candidate() const {
+    double longest = 0;
+    for (const std::string& name : best_.candidates)
+      longest = std::max(longest, text_width(name, 12));
+    return longest;
+  }
+  double candidates_width() const {
+    double longest = 0;
+    for (const auto& count : shown())
+      longest = std::max(longest, text_width(count_text(count), 11));
+    return 56 + longest_candidate() + longest;
+  }
+
+  /// What the signs in cells mean, without those that no cell has, and what "best" leaves out.
+  std::vector<std::string> legend_lines() const {
+    std::vector<std::string> written;  // in cells
+    bool near = false;
+    for (const BestMap& map : best_.maps)
+      for (const auto& row : map.cells)
+        for (const BestCell& cell : row) {
+          near |= !cell.near.empty();
+          if (cell.best) written.push_back(choices_and_pace(*cell.best, room_in(cell)));
+        }
+    const auto some = [&](const std::string& sign) {
+      return std::ranges::any_of(
+          written, [&](const std::string& text) { return text.find(sign) != std::string::npos; });
+    };
+    std::vector<std::string> parts;
+    const std::string letters = choices_legend(best_);
+    if (!letters.empty())
+      for (const std::string& letter : split(letters, ','))
+        if (const std::string part(trimmed(letter)); some(part.substr(0, 1) + " "))
+          parts.push_back(part);
+    std::vector<std::string> signs;
+    if (!parts.empty()) signs.push_back(join(parts, ", "));
+    if (some("/s")) signs.emplace_back("/s: samples a second");
+    if (near) signs.emplace_back("≈ and a stripe: others within 1 % of the best");
+    std::vector<std::string> lines = wrapped(join(signs, "; "));
+    for (std::string& line :
+         wrapped("The best is the fastest that fits; what stale weights cost in "
+                 "accuracy is no part of it."))
+      lines.push_back(std::move(line));
+    return lines;
+  }
+
+  /// The words of a text in lines that fit onto the page.
+  std::vector<std::string> wrapped(const std::string& text) const {
+    std::vector<std::string> lines;
+    if (text.empty()) return lines;
+    for (const std::string& word : split(text, ' ')) {
+      const std::string longer = lines.empty() ? word : concat(lines.back(), " ", word);
+      if (!lines.empty() && fits(longer, TextStyle().size, page_width() - 2 * kMargin))
+        lines.back() = longer;
+      else
+        lines.push_back(word);
+    }
+    return lines;
   }
 
   void draw_legend() {
-    double y = legend_top(), longest = 0;
-    for (const std::string& name : best_.candidates)
-      longest = std::max(longest, text_width(name, 12));
+    double y = legend_top();
+    const double longest = longest_candidate();
     const auto counts = shown();
     for (std::size_t c = 0; c < best_.candidates.size(); ++c) {
       page_.box(kMargin, y, 22, 14, fill_of(c));
       page_.text(kMargin + 11, y + 11, letter_of(c),
                  {.size = 10, .anchor = "middle", .bold = true});
       page_.text(kMargin + 32, y + 11.5, best_.candidates[c], {.size = 12});
-      page_.text(kMargin + 56 + longest, y + 11.5,
-                 concat("best in ", counted(counts[c].first, "cell"),
-                        counts[c].second > 0 ? concat(", within 1 % in ", counts[c].second) : ""),
+      page_.text(kMargin + 56 + longest, y + 11.5, count_text(counts[c]),
                  {.size = 11, .color = palette::kQuiet});
       y += kLegendLine;
     }
-    const std::string letters = choices_legend(best_);
-    page_.text(kMargin, y + 18,
-               concat(letters.empty() ? "" : letters + "; ",
-                      "/s: samples a second; ≈ and a stripe: others within 1 % of the best"),
-               {.color = palette::kQuiet});
-    page_.text(kMargin, y + 34,
-               "The best is the fastest that fits; what stale weights cost in accuracy is no part "
-               "of it.",
-               {.color = palette::kQuiet});
+    y += 2;
+    for (const std::string& line : legend_)
+      page_.text(kMargin, y += kTextLine, line, {.color = palette::kQuiet});
   }
 
   const SimulatedSweep& sweep_;
@@ -241,6 +306,7 @@ class BestMapPage {
   const double cell_;
   const bool named_;  ///< cells have room for names
   const std::size_t maps_across_;
+  const std::vector<std::string> legend_;  ///< lines below the candidates
   SvgPage page_;
 };
 

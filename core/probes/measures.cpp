@@ -77,7 +77,7 @@ GradientComparison compare(std::span<const at::Tensor> a, std::span<const at::Te
           .norm_ratio = of_b > 0 ? of_a / of_b : kUndefined};
 }
 
-Gradients applied_by(Stage& stage) {
+Gradients unruled_gradients(Stage& stage) {
   const at::NoGradGuard no_grad;
   Gradients all;
   const auto wide = stage.weights().latest().scalar_type();

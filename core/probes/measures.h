@@ -32,8 +32,8 @@ struct GradientComparison {
 };
 GradientComparison compare(std::span<const at::Tensor> a, std::span<const at::Tensor> b);
 
-/// A copy of the gradients that the stage's next update applies, in the wide format and without
-/// loss scale.
-Gradients applied_by(Stage& stage);
+/// A copy of the gradients of the update that is about to run, before any gradient rule, in the
+/// wide format and without loss scale.
+Gradients unruled_gradients(Stage& stage);
 
 }  // namespace pipewright

@@ -11,6 +11,7 @@
 #include "core/config/json.h"
 #include "core/records/run_folder.h"
 #include "core/system/file.h"
+#include "core/system/folder_lock.h"
 
 namespace pipewright {
 namespace {
@@ -93,6 +94,17 @@ void mark_failed(RunOutcome& run, const std::string& error) {
   run.error = error;
 }
 
+void mark_unreadable(RunOutcome& run, const Error& error) {
+  mark_failed(run, error.what());
+  run.fault = error.what();
+}
+
+/// The error that a sweep has recorded for a run which could not; "" for none.
+std::string error_of_sweep(const fs::path& folder) {
+  return is_there(folder / kPointFile) ? text_at(load_json(folder / kPointFile), "error")
+                                       : std::string();
+}
+
 RunOutcome recorded_outcome(const Value& run) {
   const std::string state = text_at(run, "state");
   return {.state = state.empty() ? "failed" : state,
@@ -159,12 +171,15 @@ RunOutcome read_outcome(const fs::path& folder) {
   try {
     if (is_there(folder / kRunFile)) outcome = recorded_outcome(load_json(folder / kRunFile));
     // A killed run leaves the state "running"; its sweep may have recorded its end.
-    const bool silent = outcome.state == "running" || outcome.state == "missing";
-    if (!silent || !is_there(folder / kPointFile)) return outcome;
-    const std::string error = text_at(load_json(folder / kPointFile), "error");
-    if (!error.empty()) mark_failed(outcome, error);
+    const bool running = outcome.state == "running";
+    if (!running && outcome.state != "missing") return outcome;
+    if (const std::string error = error_of_sweep(folder); !error.empty())
+      mark_failed(outcome, error);
+    else if (running && is_free(folder) &&
+             text_at(load_json(folder / kRunFile), "state") == "running")
+      outcome.state = "interrupted";  // read again: it may have ended in the meantime
   } catch (const Error& error) {
-    mark_failed(outcome, error.what());
+    mark_unreadable(outcome, error);
   }
   return outcome;
 }
@@ -176,7 +191,7 @@ RunRecord read_numbers(const fs::path& folder) {
   try {
     read_metrics(run);
   } catch (const Error& error) {
-    mark_failed(run, error.what());
+    mark_unreadable(run, error);
   }
   return run;
 }
@@ -187,7 +202,7 @@ RunRecord read_run(const fs::path& folder) {
     read_point(run);
     if (is_there(folder / "experiment.yaml")) run.config = load_yaml(folder / "experiment.yaml");
   } catch (const Error& error) {
-    mark_failed(run, error.what());
+    mark_unreadable(run, error);
   }
   return run;
 }

@@ -26,6 +26,7 @@ struct RunOutcome {
   /// As run.json has them, "2026-09-25T10:00:00Z"; empty: not recorded.
   std::string started, finished;
   int exit_code = 0;  ///< of the run that failed; 0: it has not recorded one
+  std::string fault;  ///< why its files cannot be read, with the file; "": they can
 
   bool done() const { return state == "done"; }
   /// Whether it failed because a loss or a weight was NaN or infinite.
@@ -33,8 +34,9 @@ struct RunOutcome {
 };
 
 /// Reads the outcome from run.json or, for a run that could not record its end, from point.json;
-/// the state is "missing" without either. If files cannot be read, the run counts as failed, with
-/// the reason as its error. The content of a folder never causes an exception.
+/// the state is "missing" without either, and "interrupted" of a run that neither has recorded its
+/// end nor holds the lock of its folder. If files cannot be read, the run counts as failed, with
+/// the reason as its error and its fault. The content of a folder never causes an exception.
 RunOutcome read_outcome(const std::filesystem::path& folder);
 
 /// The resolved experiment of one run of a sweep. Runs that differ only in their seed share one in

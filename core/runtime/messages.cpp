@@ -130,7 +130,11 @@ void Messages::give_back(const Instruction& instruction, const Bypass::Group& gr
   const at::ScalarType format = gradients[0].scalar_type();
   add_to(sums, std::move(gradients));
   if (!group.port.used()) return;
-  for (at::Tensor& each : sums) each = each.to(format);
+  if (sums[0].scalar_type() != format) {
+    for (at::Tensor& each : sums) each = each.to(format);
+    // A sum may be too large for the narrow format where no term was.
+    stage_of(instruction.action).gradient_sums().note_sent(sums);
+  }
   send(instruction, group.port, group.stage, std::exchange(sums, {}), /*coded=*/false);
 }
 
@@ -180,10 +184,13 @@ void Messages::send(const Instruction& instruction, const Port& port, int peer, 
   const std::size_t values = bytes_of(tensors);
   std::size_t crossing = values;
   double coding = 0;
+  Stage& stage = stage_of(action);
   Envelope message;
   if (EdgeEnds* const ends = coded ? ends_of(action) : nullptr) {
-    const CodecCall call = passes_.codec_call(action);
+    CodecCall call = passes_.codec_call(action);
     if (ends->compresses(peer, call)) {
+      call.gradients = port.gradients;
+      if (scales(action)) call.loss_scale = static_cast<double>(stage.loss_scale()->scale);
       if (shows(action)) message.originals = floating(tensors);
       coding = seconds_of([&] { ends->encode(tensors, peer, call); });
       crossing = bytes_of(tensors);
@@ -193,7 +200,6 @@ void Messages::send(const Instruction& instruction, const Port& port, int peer, 
   if (port.crosses) traffic_.sent(action.stage, peer, action.replica, values, crossing, coding);
   const int worker = shape_.worker_of(action.stage, action.replica);
   trace_.encoded(worker, coding);
-  Stage& stage = stage_of(action);
   if (scales(action)) message.scale = scale_of(*stage.loss_scale(), stage.device());
   trace_.sending(worker, [&] { transport_.send(port, std::move(message)); });
 }
@@ -215,6 +221,8 @@ Tensors Messages::receive(const Instruction& instruction, const Port& port, int 
     if (port.crosses) traffic_.received(peer, action.stage, action.replica, coding);
     trace_.decoded(worker, coding);
     if (message.originals) observer_->compared(action, peer, *message.originals, floating(tensors));
+  } else if (ends != nullptr && is_gradient(action)) {
+    ends->through(tensors, peer, call);
   }
   if (message.scale.defined()) stage.loss_scale()->adopt(tensors, message.scale);
   return tensors;

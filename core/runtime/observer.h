@@ -39,7 +39,7 @@ class Observer {
   virtual void ended(const Instruction& instruction, Stage& stage, const Weighting& weighting) = 0;
 
   /// The stage's gradients, summed over micro-batches and replicas, are about to be applied to the
-  /// latest version; then they have been.
+  /// latest version, before any gradient rule; then they have been.
   virtual void updates(const Instruction& instruction, Stage& stage) = 0;
   virtual void updated(const Instruction& instruction, Stage& stage) = 0;
 

@@ -244,6 +244,7 @@ void Performer::show_backward(const Instruction& instruction, Stage& stage,
 void Performer::begin_update(const Instruction& instruction, Stage& stage, int worker) {
   stage.delay_gradients();
   if (graphs_) graphs_->passes().begin_update(index_of(instruction.action), stage.gradient_sums());
+  if (request_.observer != nullptr) request_.observer->updates(instruction, stage);
   if (!stage.ruled_over_model()) return update(instruction, stage, worker, {});
   transport_.give_number(instruction.action, stage.square_of_gradients(instruction.weights.read));
   begun_[index_of(instruction.action)] = instruction;
@@ -270,7 +271,6 @@ void Performer::update(const Instruction& instruction, Stage& stage, int worker,
                        std::optional<double> model_square) {
   const Action& action = instruction.action;
   if (request_.interludes != nullptr) request_.interludes->before(action, stage);
-  if (request_.observer != nullptr) request_.observer->updates(instruction, stage);
   stage.update(instruction.weights.in_place, request_.lr(action.minibatch) * action.scale,
                prediction(instruction),
                {.read = instruction.weights.read,

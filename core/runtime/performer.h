@@ -52,7 +52,7 @@ class Performer {
 
   LossesAndMetrics& losses() { return losses_; }
   TrafficCount& traffic() { return messages_.traffic(); }
-  /// "stage 1, 1F7, …" for messages about this action.
+  /// "worker 1, stage 1, 1F7" for messages about this action.
   std::string where(const Action& action, int worker) const {
     return passes_.where(action, worker);
   }

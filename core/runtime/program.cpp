@@ -245,6 +245,20 @@ void mark_graph_ends(Program& program) {
   }
 }
 
+/// Counts the gradients that come back for each message of a forward: one from each backward of its
+/// stage that is sent one.
+void count_gradients(Program& program) {
+  for (const auto& worker : program.workers)
+    for (const Instruction& backward : worker) {
+      if (!is_backward(backward.action.kind)) continue;
+      Instruction& forward = instruction_at(program, program.index.forward(backward.action));
+      if (backward.receive.used()) ++forward.send.gradients;
+      const auto& groups = backward.bypass_received.groups;
+      for (std::size_t i = 0; i < groups.size(); ++i)
+        if (groups[i].port.used()) ++forward.bypass_sent.groups[i].port.gradients;
+    }
+}
+
 void name_next_updates(Program& program) {
   for (auto& worker : program.workers) {
     std::map<std::pair<int, int>, const Action*> next;
@@ -366,6 +380,7 @@ Program compile(ProvedSchedule proved) {
   Wiring(program).connect();
   name_restorers(program);
   mark_graph_ends(program);
+  count_gradients(program);
   name_next_updates(program);
   name_updates_of_predictions(program);
   predict_in_updates(program);

@@ -29,6 +29,7 @@ struct Port {
   std::int64_t turn = 0;
   int to = -1;           ///< worker that receives it
   bool crosses = false;  ///< between two workers
+  int gradients = 0;     ///< sent by a forward: messages with its gradient that come back
   bool used() const { return link >= 0; }
 };
 

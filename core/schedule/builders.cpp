@@ -9,10 +9,6 @@
 namespace pipewright {
 namespace {
 
-int floor_divided(int a, int b) {
-  return a >= 0 ? a / b : -((-a + b - 1) / b);
-}
-
 /// Builds the order of one stage, before stages share workers.
 class StageOrder {
  public:
@@ -112,7 +108,7 @@ void add_group(StageOrder& order, int begin, int end, const PipelineShape& shape
 
 int PassPlace::distance(bool steady) const {
   if (!steady) return minibatch - updates_before;
-  return minibatch - floor_divided(minibatch * microbatches + microbatch - depth(), microbatches);
+  return minibatch - floor_quotient(minibatch * microbatches + microbatch - depth(), microbatches);
 }
 
 Schedule empty_schedule(const PipelineShape& shape) {
@@ -147,7 +143,7 @@ Schedule unfilled_stash_schedule(const PipelineShape& shape, const ScaleRule& up
   Schedule schedule =
       pipeline_schedule(shape, {.flush = false}, latest_weights, queued, update_scale);
   for (int stage = 0; stage < shape.stages; ++stage)
-    schedule.earlier.push_back(-floor_divided(stage + 1 - shape.stages, shape.microbatches));
+    schedule.earlier.push_back(-floor_quotient(stage + 1 - shape.stages, shape.microbatches));
   return schedule;
 }
 

@@ -72,13 +72,12 @@ std::string late_text(const ProvedSchedule& proved, const LateGradients& late, i
     for (const LateGradient& each : late.given(place))
       if (action.replica == 0 && each.pair == pair) ++times[each.back ? 1 : 0];
   });
-  return concat("stages ", tied.first, " and ", tied.second,
-                " have copies of a parameter and send each other its gradients, ",
-                bytes_text(static_cast<double>(tied.bytes)), " each: ", counted(times[0], "time"),
-                " there and ", counted(times[1], "time"), " back in ",
-                counted(proved.schedule.shape.minibatches, "mini-batch"), "; stage ", tied.second,
-                " applies the other's ", counted(late.lag(pair, false), "update"),
-                " after its own");
+  return concat(
+      "stages ", tied.first, " and ", tied.second,
+      " have copies of a parameter and send each other its gradients, ", bytes_text(tied.bytes),
+      " each: ", counted(times[0], "time"), " there and ", counted(times[1], "time"), " back in ",
+      counted(proved.schedule.shape.minibatches, "mini-batch"), "; stage ", tied.second,
+      " applies the other's ", counted(late.lag(pair, false), "update"), " after its own");
 }
 
 }  // namespace
@@ -126,11 +125,11 @@ std::string lent_remark(const ProvedSchedule& proved) {
       if (action.kind == ActionKind::Forward && lent.take(action, loan.from)) ++there;
       if (is_backward(action.kind) && lent.give(action, loan.from)) ++back;
     });
-    text += concat(text.empty() ? "" : "; ", "stage ", loan.to, " computes with weights of stage ",
-                   loan.from, ", those that its forward of the same micro-batch has read: ",
-                   bytes_text(static_cast<double>(loan.bytes)), " cross ", counted(there, "time"),
-                   ", and as much comes back ", counted(back, "time"), " in ",
-                   counted(proved.schedule.shape.minibatches, "mini-batch"));
+    text += concat(
+        text.empty() ? "" : "; ", "stage ", loan.to, " computes with weights of stage ", loan.from,
+        ", those that its forward of the same micro-batch has read: ", bytes_text(loan.bytes),
+        " cross ", counted(there, "time"), ", and as much comes back ", counted(back, "time"),
+        " in ", counted(proved.schedule.shape.minibatches, "mini-batch"));
   }
   const LateGradients late(proved);
   for (int pair = 0; pair < static_cast<int>(proved.schedule.shape.tied.size()); ++pair)

@@ -25,8 +25,18 @@ constexpr Range kSomeDevices{1, kMostDevices};
 
 /// 0, or a rate at which something ends: with less than this a simulation would take for ever.
 constexpr double kLeastRate = 1e-9;
+/// No device comes near to an exaflop a second or 10^15 bytes; what is beyond counts single
+/// operations or bytes.
+constexpr double kMostRate = 1e6;
 
 double checked_rate(Options& options, const std::string& name, double read) {
+  if (read > kMostRate) {
+    const bool operations = name.ends_with("teraflops");
+    options.problem(name, concat("is ", read, "; expected ",
+                                 operations ? "TFLOPS, such as 15.7" : "GB/s, such as 900",
+                                 ", and at most ", grouped_text(kMostRate)));
+    return 0;
+  }
   if (read <= 0 || read >= kLeastRate) return read;
   options.problem(name, concat("is ", read, "; expected 0, or at least ", kLeastRate));
   return 0;

@@ -55,10 +55,6 @@ Complex product(const StateRow& row, const StateVector& state) {
   return sum;
 }
 
-int floor_quotient(int a, int b) {
-  return a >= 0 ? a / b : -((-a + b - 1) / b);
-}
-
 }  // namespace
 
 ClosedLoop::ClosedLoop(const Recurrence& recurrence, const LinearRule& rule,

@@ -183,9 +183,12 @@ std::string measured_text(const StabilityReport& report) {
   const auto& [stage, curvature] = *std::ranges::min_element(report.measured.stages, {}, stable);
   const bool all = report.measured.stages.size() == report.stages.size();
   text += standing_text(report, stage, curvature);
-  return text + concat("; ", all ? "all stages" : "the measured stages",
-                       " would be stable up to lr ",
-                       rounded_text(stable(std::pair(stage, curvature))), ".\n");
+  text += concat("; ", all ? "all stages" : "the measured stages", " would be stable up to lr ",
+                 rounded_text(stable(std::pair(stage, curvature))), ".\n");
+  const auto& furthest = report.measured.furthest;
+  if (!furthest || furthest->when == report.measured.when) return text;
+  return text + concat("Furthest it was in ", furthest->when, ", where ",
+                       standing_text(report, furthest->stage, furthest->curvature), ".\n");
 }
 
 std::string stability_csv(const StabilityReport& report) {

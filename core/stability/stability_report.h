@@ -34,6 +34,13 @@ struct MeasuredCurvature {
   std::map<int, double> stages;  ///< of a stage's block
   std::optional<double> model;   ///< of the whole model
   std::string when;              ///< of the last measurement: "epoch 0, mini-batch 5"
+  /// Of all measurements of stages the one that is furthest beyond its stage's edge.
+  struct Furthest {
+    int stage = 0;
+    double curvature = 0;
+    std::string when;
+  };
+  std::optional<Furthest> furthest = {};
 
   bool empty() const { return stages.empty() && !model; }
 };

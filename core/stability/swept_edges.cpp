@@ -9,6 +9,7 @@
 #include "core/base/printed.h"
 #include "core/base/text.h"
 #include "core/base/text_table.h"
+#include "core/base/wording.h"
 #include "core/config/json.h"
 
 namespace pipewright {
@@ -53,13 +54,6 @@ struct Winner {
 
 void add(std::vector<std::string>& names, const std::string& name) {
   if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-}
-
-/// "a", "a and b", "a, b and c"
-std::string listed(const std::vector<std::string>& names) {
-  if (names.size() == 1) return names[0];
-  const std::vector<std::string> first(names.begin(), names.end() - 1);
-  return concat(join(first, ", "), " and ", names.back());
 }
 
 /// The winners of every condition, among all points or among those that read old weights.

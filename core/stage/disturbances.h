@@ -74,7 +74,7 @@ class Disturbances {
   std::size_t delay_, lag_;
   TensorQueue gradients_, statistics_;
   bool idle_ = false;
-  int open_ = 0;  ///< forwards of a mini-batch that has begun and has more of them
+  int open_ = 0;  ///< forwards that the present mini-batch has had; 0 after its last
 };
 
 }  // namespace pipewright

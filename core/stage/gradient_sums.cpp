@@ -86,12 +86,14 @@ at::Tensor WeightGradients::add_product(const at::Tensor& parameter, const at::T
   return {};
 }
 
-at::Tensor WeightGradients::sent(std::size_t parameter) const {
+at::Tensor WeightGradients::sent(std::size_t parameter) {
   const at::NoGradGuard no_grad;
   const at::Tensor &sum = sums_[parameter], &leaf = leaves_[parameter];
   if (!sum.defined()) return at::zeros_like(leaf);
   if (sum.scalar_type() == leaf.scalar_type()) return sum.clone();
-  return sum.mul(scale()).to(leaf.scalar_type());
+  at::Tensor narrowed = sum.mul(scale()).to(leaf.scalar_type());
+  note_sent({narrowed});  // it may be infinite where the sum is not
+  return narrowed;
 }
 
 void WeightGradients::prepare() {

@@ -64,8 +64,8 @@ class WeightGradients final : public GradientSums {
   void record(std::vector<at::Tensor>* into) { recorded_ = into; }
 
   /// A copy of one of them as a gradient that is sent: in its leaf's format, and multiplied by the
-  /// loss scale.
-  at::Tensor sent(std::size_t parameter) const;
+  /// loss scale. It is noted as such.
+  at::Tensor sent(std::size_t parameter);
 
   std::optional<LossScale>& loss_scale() { return loss_scale_; }
   const std::optional<LossScale>& loss_scale() const { return loss_scale_; }

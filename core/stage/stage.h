@@ -165,8 +165,8 @@ class Stage {
   void move_on(int numbers) { kept_.move_on(numbers); }
   /// A copy of a parameter that the stage lends to others, of the installed version.
   at::Tensor lent(int parameter) const;
-  /// A copy of a parameter's gradient since the last update.
-  at::Tensor lent_gradient(int parameter) const { return gradients_.sent(as_size(parameter)); }
+  /// A copy of a parameter's gradient since the last update, to be sent.
+  at::Tensor lent_gradient(int parameter) { return gradients_.sent(as_size(parameter)); }
   /// Adds `scale` times a parameter's gradient that another stage has computed.
   void add_lent(int parameter, const at::Tensor& gradient, double scale);
   /// Runs the second half of a backward() with `half_of = loss`: adds scale × the weights'

@@ -8,14 +8,6 @@
 #include "core/tensors/upload.h"
 
 namespace pipewright {
-namespace {
-
-std::uint64_t when(const Pass& pass) {
-  return (std::uint64_t{static_cast<std::uint32_t>(pass.epoch)} << 32) |
-         static_cast<std::uint32_t>(pass.minibatch);
-}
-
-}  // namespace
 
 WeightNoise::WeightNoise(double size, const FlatLayout& layout, const at::TensorOptions& options)
     : size_(size), layout_(layout), factors_(at::zeros({layout.size}, options)) {
@@ -34,7 +26,7 @@ const at::Tensor& WeightNoise::factors(const Pass& pass) {
 /// whatever order the weights have in memory.
 void WeightNoise::draw(std::size_t parameter, const Pass& pass) {
   const FlatLayout::Entry& entry = layout_.entries[parameter];
-  const RandomStream stream(pass.seed, "weight noise", names_[parameter], when(pass));
+  const RandomStream stream(pass.seed, "weight noise", names_[parameter], pass.time());
   const at::Tensor drawn = at::empty(entry.shape, at::kDouble);
   double* const values = drawn.mutable_data_ptr<double>();
   const std::uint64_t first =

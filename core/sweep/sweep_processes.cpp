@@ -45,7 +45,7 @@ pid_t SweepProcesses::start(const std::function<int()>& work, const std::filesys
 }
 
 ChildSettings SweepProcesses::settings_with(const std::filesystem::path& log) const {
-  return {.log = log, .own_group = true, .mask = before_};
+  return {.log = log, .own_group = true, .mask = before_, .at_our_end = SIGTERM};
 }
 
 bool SweepProcesses::reap(Event& event) {

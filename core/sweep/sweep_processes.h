@@ -14,9 +14,11 @@
 
 namespace pipewright {
 
-/// While an object lives, SIGINT, SIGTERM and SIGHUP do not end this process but are reported by
+/// Children are interrupted when this process is killed, too: they save their state and end. While
+/// an object lives, SIGINT, SIGTERM and SIGHUP do not end this process but are reported by
 /// wait(). Children are in process groups of their own, so that Ctrl-C reaches them only through
-/// interrupt(). Only one object may exist at a time, used by one thread.
+/// interrupt(). Only one object may exist at a time, used by one thread, with whose end its
+/// children end, too.
 class SweepProcesses {
  public:
   struct Event {

@@ -146,12 +146,13 @@ class SweepExecution {
     const Child child = children_.extract(event.child).mapped();
     const PlannedRun& run = *child.run;
     const RunRecord record = read_numbers(run.folder);
+    const std::string recorded = state_recorded_by(run);
     if (event.exit_code == 0 && record.done()) {
       ++result_.done;
       const auto value = metric_of(record, settings_.metric, "last");
       progress_.ended(run.title, value ? shown(settings_.metric, *value) : "done", false);
-    } else if (result_.interrupted && is_interruption(event, record)) {
-      if (record.state == "running") note_interruption(run);
+    } else if (result_.interrupted && is_interruption(event, recorded)) {
+      if (recorded == "running") note_interruption(run);
       progress_.ended(run.title, "interrupted", false);
     } else {
       fail({run.title, outcome_of(event), last_line(run.folder / "log.txt", child.log_start),
@@ -160,9 +161,19 @@ class SweepExecution {
     }
   }
 
+  /// The state that the run itself has recorded last: "running" of one that was killed. "failed"
+  /// where its record cannot be read.
+  static std::string state_recorded_by(const PlannedRun& run) {
+    try {
+      return RunFolder(run.folder).state();
+    } catch (const Error&) {
+      return "failed";
+    }
+  }
+
   /// Whether a run was interrupted, even if our signal came before it could record that.
-  static bool is_interruption(const SweepProcesses::Event& event, const RunRecord& record) {
-    return record.state == "interrupted" || event.signal == SIGINT || event.signal == SIGKILL ||
+  static bool is_interruption(const SweepProcesses::Event& event, const std::string& recorded) {
+    return recorded == "interrupted" || event.signal == SIGINT || event.signal == SIGKILL ||
            event.exit_code == static_cast<int>(ErrorKind::Interrupted);
   }
 
@@ -181,7 +192,7 @@ class SweepExecution {
 
   /// Reports a failed run, and records the failure in its folder if the run has not done so.
   void fail(const FailedRun& failed, const PlannedRun& run) {
-    const std::string state = read_outcome(run.folder).state;
+    const std::string state = state_recorded_by(run);
     if (state == "running" || state == "missing") {
       try {
         const FolderLock lock(run.folder);

@@ -43,15 +43,18 @@ std::vector<PointTask> tasks_of(const std::vector<SweepPoint>& points) {
   return tasks;
 }
 
-/// "worker 1 needs 9.31 GiB, its device has 8.00 GiB"; "" if every worker fits.
+/// "worker 1 needs 9.31 GiB, its device has 8.00 GiB", of the worker that lacks most; "" if every
+/// worker fits.
 std::string overflow(const Simulation& simulation, const Hardware& hardware) {
+  std::int64_t most = 0;
+  std::string text;
   for (std::size_t w = 0; w < simulation.workers.size(); ++w) {
     const std::int64_t need = simulation.workers[w].peak.total(), has = hardware.devices[w].memory;
-    if (has > 0 && need > has)
-      return concat("worker ", w, " needs ", bytes_text(static_cast<double>(need)),
-                    ", its device has ", bytes_text(static_cast<double>(has)));
+    if (has == 0 || need - has <= most) continue;
+    most = need - has;
+    text = concat("worker ", w, " needs ", bytes_text(need), ", its device has ", bytes_text(has));
   }
-  return {};
+  return text;
 }
 
 void report(const SteadySimulation& steady, const Hardware& hardware, SimulatedPoint& point) {

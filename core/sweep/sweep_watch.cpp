@@ -36,7 +36,6 @@ WatchedRun watched(const fs::path& folder, bool& at_work) {
   const bool open = run.state == "running" || run.state == "missing";
   const bool held = open && is_held(folder);
   at_work = at_work || held;
-  if (run.state == "running" && !held) run.state = "stopped";
   if (run.state == "missing") run.state = held ? "running" : "waiting";
   if (run.state == "running") run.share = trained_share(folder / "log.txt", 0);
   return run;
@@ -51,8 +50,7 @@ void tell_apart(std::vector<WatchedRun>& runs) {
     if (known[run.name] > 1) run.name = run.folder;
 }
 
-constexpr const char* kStates[] = {"done",    "failed",  "interrupted",
-                                   "stopped", "running", "waiting"};
+constexpr const char* kStates[] = {"done", "failed", "interrupted", "running", "waiting"};
 
 }  // namespace
 

@@ -12,7 +12,7 @@ namespace pipewright {
 struct WatchedRun {
   std::string folder;  ///< its name, which no other run of the sweep has
   std::string name;    ///< that of the folder without the digest, unless another run has it, too
-  std::string state;   ///< done, failed, interrupted, running, waiting, or stopped (killed)
+  std::string state;   ///< done, failed, interrupted (or killed), running or waiting
   double share = 0;    ///< of its mini-batches that it has trained, while it is running
   std::string error;   ///< why it failed
 };

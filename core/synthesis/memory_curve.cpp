@@ -87,7 +87,7 @@ std::string curve_text(const std::vector<CurvePoint>& curve) {
   TextTable table({"staleness", "live", "memory", "bubble", "pace", "gap", "built-in"}, {6});
   for (const CurvePoint& point : curve)
     table.add(
-        {concat(point.staleness), concat(point.live), bytes_text(static_cast<double>(point.peak)),
+        {concat(point.staleness), concat(point.live), bytes_text(point.peak),
          percent_text(point.bubble), time_text(point.seconds), gap_text(point.seconds, point.bound),
          point.built_in.empty() ? "–"
                                 : concat(point.built_in, " ", time_text(point.built_in_seconds))});

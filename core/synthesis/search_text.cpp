@@ -33,9 +33,8 @@ std::string limits_text(const ScheduleLimits& limits) {
                    " on a worker");
   if (!limits.memory.empty()) {
     const auto [least, most] = std::ranges::minmax(limits.memory);
-    text += concat(", at most ", bytes_text(static_cast<double>(least)),
-                   least == most ? "" : concat(" to ", bytes_text(static_cast<double>(most))),
-                   " on a worker");
+    text += concat(", at most ", bytes_text(least),
+                   least == most ? "" : concat(" to ", bytes_text(most)), " on a worker");
   }
   if (limits.staleness > 0)
     text += concat(", weights at most ", counted(limits.staleness, "update"), " old");

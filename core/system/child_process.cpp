@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <iterator>
 
 #include "core/base/error.h"
@@ -106,9 +108,23 @@ bool put(int from, int in_place_of) {
   return from >= 0 && ::dup2(from, in_place_of) == in_place_of;
 }
 
+/// The command of a program that gets a signal at our end: posix_spawn cannot ask for one, so
+/// setpriv does, which then becomes the program.
+std::vector<std::string> with_signal_at_our_end(const std::vector<std::string>& arguments,
+                                                int signal) {
+  if (signal == 0 || program_on_path("setpriv").empty()) return arguments;
+  std::vector<std::string> command{"setpriv", "--pdeathsig", ::sigabbrev_np(signal), "--"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
 /// Gives a forked child its settings, as SpawnSettings does for a program. `output`: its standard
-/// output and error; -1: ours.
-bool take_on(const ChildSettings& settings, int output) {
+/// output and error; -1: ours. `parent`: the process that has forked it.
+bool take_on(const ChildSettings& settings, int output, pid_t parent) {
+  if (settings.at_our_end != 0) {
+    ::prctl(PR_SET_PDEATHSIG, settings.at_our_end);
+    if (::getppid() != parent) return false;  // it has ended before we could ask
+  }
   if (settings.own_group) ::setpgid(0, 0);
   for (const int signal : kFreshSignals) std::signal(signal, SIG_DFL);
   if (settings.mask) ::sigprocmask(SIG_SETMASK, &*settings.mask, nullptr);
@@ -130,6 +146,7 @@ ChildProcess ChildProcess::forked(const std::function<int()>& work, const ChildS
     if (output < 0) refuse_file(settings.log, "cannot open", errno);
   }
   std::fflush(nullptr);  // or both processes would print what is buffered
+  const pid_t parent = ::getpid();
   ChildProcess child;
   child.pid_ = ::fork();
   if (child.pid_ < 0) {
@@ -137,7 +154,7 @@ ChildProcess ChildProcess::forked(const std::function<int()>& work, const ChildS
     refuse("a copy of this process", errno);
   }
   if (child.pid_ > 0) return child;
-  const int code = take_on(settings, output) ? work() : kNotStarted;
+  const int code = take_on(settings, output, parent) ? work() : kNotStarted;
   std::fflush(nullptr);
   ::_exit(code);
 }
@@ -158,7 +175,8 @@ ChildProcess::ChildProcess(const std::vector<std::string>& arguments,
                            const ChildSettings& settings) {
   PIPEWRIGHT_CHECK(!arguments.empty());
   const std::vector<std::string> variables = environment_with(settings.environment);
-  const std::vector<char*> words = words_of(arguments), environment = words_of(variables);
+  const std::vector<std::string> command = with_signal_at_our_end(arguments, settings.at_our_end);
+  const std::vector<char*> words = words_of(command), environment = words_of(variables);
   const SpawnSettings spawn(settings);
   const int error = ::posix_spawnp(&pid_, words[0], spawn.files(), spawn.attributes(), words.data(),
                                    environment.data());

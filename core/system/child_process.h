@@ -27,6 +27,9 @@ struct ChildSettings {
   std::filesystem::path log = {};     ///< file its stdout and stderr are appended to; empty: ours
   bool own_group = false;             ///< a process group of its own, which Ctrl-C does not reach
   std::optional<sigset_t> mask = {};  ///< signals that it blocks; none: those of this thread
+  /// A signal that the system sends it when this thread ends, even if the process is killed; 0:
+  /// none. A program gets it only where util-linux (setpriv) is installed.
+  int at_our_end = 0;
 };
 
 /// How a child ended.

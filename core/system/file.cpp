@@ -2,9 +2,11 @@
 #include "core/system/file.h"
 
 #include <fcntl.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <new>
@@ -47,9 +49,17 @@ std::optional<std::string> below(const std::string& text, const std::string& fol
   return {};
 }
 
-std::string setting(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value == nullptr ? std::string() : value;
+/// The folder that "~" stands for. Without HOME the system's list of users says it.
+std::filesystem::path home_folder() {
+  if (std::string home = environment_value("HOME"); !home.empty()) return home;
+  std::array<char, 1 << 14> texts{};
+  passwd entry{}, *found = nullptr;
+  if (::getpwuid_r(::getuid(), &entry, texts.data(), texts.size(), &found) == 0 &&
+      found != nullptr && found->pw_dir[0] == '/')
+    return found->pw_dir;
+  throw Error(ErrorKind::Experiment,
+              "HOME is not set, and the system knows no home folder of this user; expected a path "
+              "without '~', or HOME");
 }
 
 /// The kind of a file that is not regular, as in "a symbolic link".
@@ -142,18 +152,20 @@ void write_file(const std::filesystem::path& path, std::string_view content, Syn
   write_file(path, std::span(&content, 1), syncs);
 }
 
+std::string environment_value(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string() : value;
+}
+
 std::filesystem::path resolved_path(const std::string& text, const std::filesystem::path& base) {
   namespace fs = std::filesystem;
   const auto rest = below(text, "~/data");
-  if (const std::string data = setting("PIPEWRIGHT_DATA"); rest && !data.empty()) {
-    const std::string home = setting("HOME");
+  if (const std::string data = environment_value("PIPEWRIGHT_DATA"); rest && !data.empty()) {
     const auto in_home = below(data, "~");
-    const fs::path folder =
-        in_home && !home.empty() ? fs::path(home) / *in_home : fs::absolute(data);
+    const fs::path folder = in_home ? home_folder() / *in_home : fs::absolute(data);
     return (rest->empty() ? folder : folder / *rest).lexically_normal();
   }
-  if (const auto in_home = below(text, "~"); in_home && std::getenv("HOME") != nullptr)
-    return fs::path(setting("HOME")) / *in_home;
+  if (const auto in_home = below(text, "~")) return home_folder() / *in_home;
   const fs::path path(text);
   return (path.is_absolute() ? path : fs::absolute(base) / path).lexically_normal();
 }

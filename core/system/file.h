@@ -43,9 +43,14 @@ void make_folders(const std::filesystem::path& folder);
 /// cannot. Throws Error{Data}.
 void sync_folder(const std::filesystem::path& folder);
 
+/// The value of an environment variable; "" where it is not set. Everywhere an empty one counts as
+/// not set.
+std::string environment_value(const char* name);
+
 /// Resolves a path as a user writes it: `~/data/x` is below the folder that PIPEWRIGHT_DATA names,
-/// if it is set; any other `~/x` is below the home folder; any other relative path is relative to
-/// `base`.
+/// if it is set; any other `~/x` is below the home folder, which HOME names or, if that is not set,
+/// the system; any other relative path is relative to `base`. Throws Error{Experiment} where
+/// nothing names the home folder.
 std::filesystem::path resolved_path(const std::string& text, const std::filesystem::path& base);
 
 }  // namespace pipewright

@@ -181,6 +181,12 @@ bool is_held(const fs::path& folder) {
   return marker.is_open() && !take(marker, LOCK_SH);
 }
 
+bool is_free(const fs::path& folder) {
+  const Descriptor marker(folder / kFolderMarker, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (!marker.is_open()) return errno == ENOENT;
+  return ::flock(marker.number(), LOCK_SH | LOCK_NB) == 0;
+}
+
 FolderTurn::FolderTurn(const fs::path& folder) : folder_(folder, O_RDONLY | O_DIRECTORY) {
   while (folder_.is_open() && ::flock(folder_.number(), LOCK_EX) != 0 && errno == EINTR) {
   }

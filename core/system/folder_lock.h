@@ -39,6 +39,9 @@ class FolderLock {
 
 /// Whether some process holds the lock of the folder.
 bool is_held(const std::filesystem::path& folder);
+/// Whether certainly no process holds it: its marker can be locked, or there is none. On a file
+/// system without locks, and where the marker may not be read, neither this nor is_held() is true.
+bool is_free(const std::filesystem::path& folder);
 
 /// A lock on any folder, ours or not, for a short turn of work in it. The constructor waits until
 /// no other process has its turn; no file is left behind. Without locks in the file system it does

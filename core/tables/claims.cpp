@@ -8,6 +8,7 @@
 #include "core/base/wording.h"
 #include "core/tables/read_section.h"
 #include "core/tables/run_keys.h"
+#include "core/tables/table_spec.h"
 
 namespace pipewright {
 namespace {
@@ -66,6 +67,15 @@ std::vector<ClaimGroup> read_groups(Options& options, const std::string& claim, 
     groups.push_back(
         read(given.items[i], concat(claim, ".", std::string_view(name), "[", i, "]"), problems));
   return groups;
+}
+
+/// Shares such as accuracies are at most 1; `within: 2` would hold whatever the runs are.
+void check_units(const Claim& claim, const std::string& metric, Options& options) {
+  if (!is_share(metric)) return;
+  for (const auto& [name, number] : {std::pair{"within", claim.within}, {"floor", claim.floor}})
+    if (number >= 1)
+      options.problem(name, concat("is ", number, ", and ", metric,
+                                   " is at most 1; two points are 0.02, and 30 % are 0.3"));
 }
 
 Claim read_claim(Options& options, const std::string& name, Problems& problems) {
@@ -178,10 +188,14 @@ std::vector<Claim> read_claims(const Value& document) {
     problems.add(given->place, concat("claims is ", given->shown(),
                                       "; expected a list of mappings such as {say: …, less: ",
                                       std::string_view(kExample), "}"));
+  const Value* const of_table = document.find_path("table.metric");
+  const std::string metric = of_table == nullptr ? default_metric(document) : of_table->text;
   for (std::size_t i = 0; i < given->items.size(); ++i) {
     const std::string name = concat("claims[", i, "]");
     Options options(&given->items[i], name, problems);
     claims.push_back(read_claim(options, name, problems));
+    const std::string& own = claims.back().metric.name;
+    check_units(claims.back(), own.empty() ? metric : own, options);
     options.finish();
   }
   problems.throw_if_any();

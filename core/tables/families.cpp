@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/base/printed.h"
 #include "core/base/wording.h"
 #include "core/config/json.h"
 #include "core/statistics/tests.h"
@@ -28,6 +29,11 @@ bool compares_means(const Value& test) {
   return kind == "less" || kind == "close";
 }
 
+/// Whether a comparison that the t test has decided is held back by its exact p.
+bool fails_by_signs(const Value& test) {
+  return number_at(test, "p_sign_flips") > kFamilyLevel;  // false of none
+}
+
 /// The decision on a comparison with that corrected p.
 Outcome outcome_of(const Value& test, double adjusted) {
   if (adjusted > kFamilyLevel) return Outcome::NotShown;
@@ -37,8 +43,38 @@ Outcome outcome_of(const Value& test, double adjusted) {
   if (text_at(test, "kind") == "close")
     return std::abs(effect) > within ? Outcome::NotHeld : Outcome::Held;
   if (effect < 0) return Outcome::NotHeld;
-  const double signs = number_at(test, "p_sign_flips");
-  return std::isnan(signs) || signs <= kFamilyLevel ? Outcome::Held : Outcome::NotShown;
+  return fails_by_signs(test) ? Outcome::NotShown : Outcome::Held;
+}
+
+/// The least exact p that so many pairs can have: all differences have one sign, in one way or the
+/// other.
+double least_p_by_signs(std::int64_t pairs) {
+  return std::min(1.0, std::exp2(static_cast<double>(1 - pairs)));
+}
+
+/// "by signs 0.062 in the family, and with 5 pairs it cannot be less; 6 are the least": of a `less`
+/// that the t test shows and its exact p does not, whatever the runs had been. Pairs without a
+/// difference have no sign. "" of all others.
+std::string why_not_by_signs(const Value& test, double adjusted) {
+  const Value *wins = test.find("wins"), *losses = test.find("losses");
+  const bool by_signs = adjusted <= kFamilyLevel && text_at(test, "kind") == "less" &&
+                        outcome_of(test, adjusted) == Outcome::NotShown;
+  if (!by_signs || wins == nullptr || losses == nullptr) return {};
+  const std::int64_t pairs = wins->integer + losses->integer;
+  if (least_p_by_signs(pairs) <= kFamilyLevel) return {};
+  std::int64_t fewest = pairs;
+  while (least_p_by_signs(fewest) > kFamilyLevel) ++fewest;
+  return concat("by signs ", printed("%.2g", number_at(test, "p_sign_flips")), ", and with ",
+                counted(static_cast<std::size_t>(pairs), "pair"), " that differ",
+                pairs == 1 ? "s" : "", " it cannot be less than ",
+                printed("%.2g", least_p_by_signs(pairs)), "; ", fewest, " are the least");
+}
+
+/// Adds a reason to the sentence of a comparison, if it has one.
+void add_reason(Value& test, const std::string& reason) {
+  if (reason.empty()) return;
+  Value& why = test.at_or_add("why");
+  why = Value::of(why.is(Value::Kind::Text) ? concat(why.text, "; ", reason) : reason);
 }
 
 /// The claims of a table that are of the family.
@@ -85,6 +121,7 @@ Value decided_together(const std::vector<Value>& tables, const std::vector<std::
   for (std::size_t i = 0; i < tests.size(); ++i) {
     tests[i]->at_or_add("p_holm") = Value::of(adjusted[i]);
     tests[i]->at_or_add("verdict") = Value::of(words_of(outcome_of(*tests[i], adjusted[i])));
+    add_reason(*tests[i], why_not_by_signs(*tests[i], adjusted[i]));
   }
   Value decided = Value::mapping();
   decided.at_or_add("comparisons") = Value::of(static_cast<std::int64_t>(tests.size()));

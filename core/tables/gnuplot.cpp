@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/text.h"
+#include "core/tables/run_keys.h"
 
 namespace pipewright {
 namespace {
@@ -180,6 +181,12 @@ void add_plots(const Picture& picture, std::size_t i, std::vector<std::string>& 
                            drawn_text(curve.name + ", published")));
 }
 
+/// "test_accuracy (%)"
+std::string label_of_metric(const Picture& picture) {
+  const std::string unit = picture.percent ? "%" : unit_of(picture.metric);
+  return unit.empty() ? picture.metric : concat(picture.metric, " (", unit, ")");
+}
+
 }  // namespace
 
 std::string gnuplot_script(const Picture& picture, PictureFormat format,
@@ -188,9 +195,7 @@ std::string gnuplot_script(const Picture& picture, PictureFormat format,
   std::string text =
       gnuplot_head(format, file, picture.title) + gnuplot_axis("x", picture.x, places) +
       range_of(picture.x, places) +
-      gnuplot_axis(
-          "y", {.label = picture.metric + (picture.percent ? " (%)" : ""), .log = picture.log_y},
-          {}) +
+      gnuplot_axis("y", {.label = label_of_metric(picture), .log = picture.log_y}, {}) +
       ticks_of(picture, places) +
       "set grid\nset key outside right top\nset style fill transparent solid 0.15 "
       "noborder\n";

@@ -224,8 +224,9 @@ PlotSpec read_plot_spec(const Value& document) {
 void check_plot_keys(const PlotSpec& spec, const std::vector<RunRecord>& runs, Problems& problems) {
   for (const TableKey& key : spec.pictures) check_key(key, "plot.pictures", runs, problems);
   for (const TableKey& key : spec.lines)
-    if (key.name != kStage) check_key(key, "plot.lines", runs, problems);
-  if (spec.over_key()) check_key(spec.x, "plot.x", runs, problems);
+    if (key.name != kStage) check_key(key, "plot.lines", runs, problems, {kStage});
+  if (spec.over_key())
+    check_key(spec.x, "plot.x", runs, problems, {"epoch", "minibatch", kTokens, kStage});
   if (spec.kind == PlotKind::Map) check_key(spec.y, "plot.y", runs, problems);
   if (spec.published)
     for (const auto& [column, key] : spec.published->numbers.match)

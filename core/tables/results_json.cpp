@@ -3,6 +3,7 @@
 
 #include "core/config/json.h"
 #include "core/config/value.h"
+#include "core/tables/run_keys.h"
 #include "core/tables/time_to.h"
 
 namespace pipewright {
@@ -35,6 +36,8 @@ Value cell_value(const Table& table, const std::vector<std::string>& row, const 
                             {"interrupted", Value::of(cell.interrupted)},
                             {"running", Value::of(cell.running)},
                             {"without", Value::of(cell.without)}});
+  if (const std::string unit = unit_of(table.metric); !unit.empty())
+    value.at_or_add("unit") = Value::of(unit);
   if (is_time_to(table.metric)) value.at_or_add("not_reached") = whole(cell.not_reached());
   if (cell.learned) value.at_or_add("learned") = Value::of(*cell.learned);
   if (!cell.chosen.empty()) value.at_or_add("chosen") = Value::of(cell.chosen);

@@ -162,12 +162,14 @@ std::vector<std::size_t> slowest_first(const std::vector<TableKey>& keys,
 }
 
 void check_key(const TableKey& key, const char* what, const std::vector<RunRecord>& runs,
-               Problems& problems) {
+               Problems& problems, std::vector<std::string> words) {
   const auto has = [&](const RunRecord& run) { return value_of(run, key.name).has_value(); };
   if (key.name == "label" || key.name.starts_with('=') || runs.empty() ||
       std::ranges::any_of(runs, has))
     return;
-  std::vector<std::string> known{"label"};
+  std::vector<std::string> known = std::move(words);
+  known.emplace_back("label");
+  const std::string expected = join(known, ", ");
   std::set<const Value*> read;
   for (const RunRecord& run : runs)
     if (run.config.known() && read.insert(&run.config.of_any_seed()).second)
@@ -175,11 +177,11 @@ void check_key(const TableKey& key, const char* what, const std::vector<RunRecor
   const auto of_a_section = std::ranges::find_if(
       known, [&](const std::string& each) { return each.ends_with("." + key.name); });
   const std::string near = of_a_section != known.end() ? *of_a_section : nearest(key.name, known);
-  problems.add(
-      key.place,
-      concat(what, ": no run has an option '", key.name, "'",
-             near.empty() ? "; expected label or a key of experiment.yaml such as model.name"
-                          : concat("; did you mean '", near, "'?")));
+  problems.add(key.place,
+               concat(what, ": no run has an option '", key.name, "'",
+                      near.empty() ? concat("; expected ", expected,
+                                            " or a key of experiment.yaml such as model.name")
+                                   : concat("; did you mean '", near, "'?")));
 }
 
 void check_evaluated(const TableKey& metric, const char* what, const std::vector<RunRecord>& runs,
@@ -218,6 +220,10 @@ void check_metric(const TableKey& metric, const char* what, const std::vector<Ru
 bool is_share(const std::string& metric) {
   if (metric == "modelled_bubble") return true;
   return metric.ends_with("accuracy") || metric.ends_with("top5") || metric.ends_with("matthews");
+}
+
+std::string unit_of(const std::string& metric) {
+  return metric == "modelled_time_to" ? "seconds" : "";
 }
 
 std::string shown_number(const std::string& metric, double value) {

@@ -32,9 +32,10 @@ std::string key_title(const RunRecord& run, const std::string& key);
 /// key keep the order in which the runs first have them.
 std::vector<std::size_t> slowest_first(const std::vector<TableKey>& keys,
                                        const std::vector<RunRecord>& runs);
-/// Records a problem if no run has the key; `what` names the option in it.
+/// Records a problem if no run has the key; `what` names the option in it, and `words` are what
+/// else than a key the option may be.
 void check_key(const TableKey& key, const char* what, const std::vector<RunRecord>& runs,
-               Problems& problems);
+               Problems& problems, std::vector<std::string> words = {});
 /// Records a problem if no run has the metric. Modelled ones are not judged where none was
 /// simulated. Those of probes must have been added (probe_metrics.h).
 void check_metric(const TableKey& metric, const char* what, const std::vector<RunRecord>& runs,
@@ -45,6 +46,8 @@ void check_evaluated(const TableKey& metric, const char* what, const std::vector
                      Problems& problems);
 /// Whether a metric is shown in percent.
 bool is_share(const std::string& metric);
+/// "seconds" of modelled_time_to; "" of metrics whose name says their unit.
+std::string unit_of(const std::string& metric);
 /// The value of a metric as sentences show it: shares in percent, with two decimals.
 std::string shown_number(const std::string& metric, double value);
 

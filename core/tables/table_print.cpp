@@ -186,7 +186,7 @@ std::string csv_lines(const Table& table, bool counts_not_reached) {
                     ",", cell.values.size(), ",", number(cell.mean()), ",", number(cell.std()), ",",
                     cell.failed, ",", cell.missing, ",",
                     csv_text(cell.published ? cell.published->text : ""), ",", cell.interrupted,
-                    ",", cell.running, ",", table.percent ? "percent" : "", ",",
+                    ",", cell.running, ",", table.percent ? "percent" : unit_of(table.metric), ",",
                     plain(difference(table, cell)), ",", csv_text(notes_text(table, cell)),
                     table.best_over.empty() ? "" : concat(",", csv_text(cell.chosen)),
                     counts_not_reached ? "," : "",
@@ -210,12 +210,6 @@ std::string csv(const Table& table) {
   return out;
 }
 
-/// Keys in words: "optimizer.lr and pipeline.stages".
-std::string listed(const std::vector<std::string>& keys) {
-  if (keys.size() == 1) return keys.front();
-  return concat(join(std::span(keys).first(keys.size() - 1), ", "), " and ", keys.back());
-}
-
 std::string choice_caption(const TableSpec& spec, const BestChoice& choice) {
   return concat(" Each cell shows the runs with its best value of ", spec.best_over->name,
                 ": the value with the best mean ", spec.chosen_by, " on held-out samples.",
@@ -223,6 +217,12 @@ std::string choice_caption(const TableSpec& spec, const BestChoice& choice) {
                     ? " The results shown are those on the same samples, and so are too good; to "
                       "show test results, sweep loader.validation over 0, too."
                     : "");
+}
+
+/// "test_accuracy, percent": the heading of a further metric.
+std::string heading_of(const Table& table) {
+  const std::string unit = table.percent ? "percent" : unit_of(table.metric);
+  return unit.empty() ? table.metric : concat(table.metric, ", ", unit);
 }
 
 }  // namespace
@@ -246,7 +246,9 @@ std::string table_caption(const Table& table, const TableSpec& spec, std::size_t
                                   : concat(" at the ", judged ? spec.epoch : "last", " epoch");
   const std::string some =
       all.values.size() == runs ? std::string() : concat(all.values.size(), " of ");
+  const std::string unit = unit_of(table.metric);
   std::string text = concat(table.metric, table.percent ? " in percent" : "", when,
+                            unit.empty() ? "" : concat(", in ", unit),
                             ", mean ± sample standard deviation (number of runs); ", "from ", some,
                             counted(runs, "run"));
   const auto add = [&](int number, const char* what) {
@@ -284,8 +286,7 @@ std::string choices_heading(const Table& table) {
 std::vector<std::vector<std::string>> table_texts(const Table& table, Escaped escaped) {
   std::vector<std::vector<std::string>> grid{table.row_keys};
   grid[0].insert(grid[0].end(), table.column_names.begin(), table.column_names.end());
-  for (const Table& other : table.beside)
-    grid[0].push_back(other.metric + (other.percent ? ", percent" : ""));
+  for (const Table& other : table.beside) grid[0].push_back(heading_of(other));
   for (std::string& name : grid[0]) name = escaped(name);
   for (std::size_t r = 0; r < table.cells.size(); ++r) {
     std::vector<std::string>& line = grid.emplace_back(table.row_names[r]);

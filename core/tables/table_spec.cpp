@@ -31,6 +31,9 @@ TablePublished read_table_published(Options& section) {
   const std::string std = section.text(
       "std", "", "The CSV column of the number's standard deviation, if there is one.");
   if (!std.empty()) published.std = {std, section.where("std")};
+  published.metric = section.text("metric", "",
+                                  "The metric that the numbers are of: a table of another one "
+                                  "leaves them out. Default: table.metric.");
   published.error =
       section.flag("error", false, "The numbers are errors in percent; 100 minus them is shown.");
   read_differs(section, published);
@@ -191,6 +194,9 @@ bool gives_labels(const Value& document) {
 TableSpec read_table_spec(const Value& document) {
   TableSpec spec = read_section(document, "table", read_table);
   if (document.find_path("table.metric") == nullptr) spec.metric.name = default_metric(document);
+  if (spec.published && !spec.published->metric.empty() &&
+      spec.published->metric != spec.metric.name)
+    spec.published.reset();
   spec.labelled = gives_labels(document);
   const bool of_samples = spec.metric.name.starts_with("test_") || is_time_to(spec.metric.name);
   spec.chosen_by = of_samples ? spec.metric.name : default_metric(document);
@@ -204,8 +210,14 @@ std::vector<OptionInfo> table_options() {
 TableSpec TableSpec::with_metric(const TableKey& other) const {
   TableSpec spec = *this;
   spec.metric = other;
-  if (other.name != metric.name) spec.failed_as = spec.floor = std::nullopt;
+  spec.forget_numbers_of(metric);
   return spec;
+}
+
+void TableSpec::forget_numbers_of(const TableKey& written) {
+  if (metric.name == written.name) return;
+  failed_as = floor = std::nullopt;
+  published.reset();
 }
 
 }  // namespace pipewright

@@ -118,12 +118,16 @@ std::vector<TradeoffRow> make_tradeoff(const TableSpec& spec, const std::vector<
 
 std::string print_tradeoff(const TableSpec& spec, const std::vector<TradeoffRow>& rows) {
   const bool percent = is_share(spec.metric.name);
-  const std::string metric = markdown_text(spec.metric.name);
+  const std::string metric = markdown_text(spec.metric.name), unit = unit_of(spec.metric.name);
   const bool some_failed =
       std::ranges::any_of(rows, [](const TradeoffRow& row) { return row.failed > 0; });
   std::string text = concat(
-      metric, percent ? " in percent" : "", " against the time modelled on ",
-      markdown_text(spec.hardware.stem().string()), "; ★ marks those that no other beats in both",
+      metric,
+      percent        ? " in percent"
+      : unit.empty() ? ""
+                     : concat(" in ", unit),
+      " against the time modelled on ", markdown_text(spec.hardware.stem().string()),
+      "; ★ marks those that no other beats in both",
       some_failed ? ", among those of which no run failed" : "", ".\n\n| | ", metric,
       " | time of the whole training | samples/s | bubble in % | GiB of state on the fullest "
       "worker | |\n|:--|--:|--:|--:|--:|"

@@ -11,7 +11,7 @@
 #include "core/base/checksum.h"
 #include "core/base/text.h"
 #include "core/experiment/catalogue.h"
-#include "core/fetch/part_file.h"
+#include "core/system/file_checksum.h"
 #include "core/tensors/torch.h"
 
 namespace pipewright {
@@ -48,10 +48,9 @@ std::string samples_of(const Dataset& dataset) {
 /// Digest of the files of a folder, such as an imported module: names and contents.
 std::string files_of(const std::filesystem::path& folder) {
   std::map<std::string, std::string> files;
-  const std::string like_sha256(64, '0');
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     if (entry.is_regular_file())
-      files[entry.path().filename()] = pipewright::checksum_of(entry.path(), like_sha256);
+      files[entry.path().filename()] = file_checksum(entry.path(), Checksum::Kind::Sha256);
   std::string text;
   for (const auto& [name, checksum] : files) text += concat(name, " ", checksum, "\n");
   return "files:" + sha256(text);
@@ -68,7 +67,6 @@ bool is_compared(const std::string& path, const Value& resolved) {
 }  // namespace
 
 Value contents_of(const Experiment& experiment, const Dataset& dataset) {
-  const std::string like_sha256(64, '0');
   Value contents = Value::mapping();
   for (const std::string& path : path_options(experiment.resolved)) {
     const Value* const given = experiment.resolved.find_path(path);
@@ -76,7 +74,8 @@ Value contents_of(const Experiment& experiment, const Dataset& dataset) {
       continue;
     std::error_code ignored;
     if (std::filesystem::is_regular_file(given->text, ignored))
-      contents.at_or_add(path) = Value::of("sha256:" + checksum_of(given->text, like_sha256));
+      contents.at_or_add(path) =
+          Value::of("sha256:" + file_checksum(given->text, Checksum::Kind::Sha256));
     else if (path.starts_with("model.") && std::filesystem::is_directory(given->text, ignored))
       contents.at_or_add(path) = Value::of(files_of(given->text));
     else if (path.starts_with("dataset."))

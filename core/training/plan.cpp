@@ -139,16 +139,53 @@ std::string evaluation_remark(const DrainPoints& drains) {
                 drains.minibatches, ": only its end is evaluated");
 }
 
-/// A remark on a training that ends before its learning rate has risen; "" for others.
-std::string warmup_remark(const Plan& plan) {
-  const bool per_step = plan.experiment->lr_schedule.per_step();
-  const std::int64_t unit = per_step ? 1 : plan.minibatches;
-  const std::int64_t units = (plan.drains.minibatches + unit - 1) / unit;
-  const Value* const length = plan.experiment->resolved.find_path("lr_schedule.warmup.length");
-  if (length->integer <= units) return {};
-  return concat("lr_schedule.warmup.length is ", length->integer, ", and the training has ",
-                counted(units, per_step ? "mini-batch" : "epoch"),
-                ": the learning rate is still rising when it ends");
+/// The learning rate over a training, which changes between epochs or mini-batches.
+struct RatesOfTraining {
+  const Experiment& e;
+  bool per_step;
+  std::int64_t units;  ///< epochs or mini-batches
+
+  explicit RatesOfTraining(const Plan& plan)
+      : e(*plan.experiment), per_step(e.lr_schedule.per_step()) {
+    const std::int64_t unit = per_step ? 1 : plan.minibatches;
+    units = (plan.drains.minibatches + unit - 1) / unit;
+  }
+  bool is_zero(std::int64_t t) const { return e.lr_schedule.at(1, t, units) == 0; }
+  std::string length() const { return counted(units, per_step ? "mini-batch" : "epoch"); }
+};
+
+/// Refuses a training whose schedule leaves nothing of its learning rate.
+void check_rates(const Plan& plan) {
+  const RatesOfTraining rates(plan);
+  if (!rates.is_zero(0) || !rates.is_zero(rates.units / 2) || !rates.is_zero(rates.units - 1))
+    return;
+  throw experiment_error(rates.e.where("lr_schedule"),
+                         "lr_schedule leaves a learning rate of 0 to all of the training, which "
+                         "has ",
+                         rates.length(),
+                         rates.per_step ? "; expected a warm-up that begins above 0"
+                                        : "; lr_schedule.per: step changes the rate within an "
+                                          "epoch");
+}
+
+/// A remark on a learning rate that does less than its schedule says; "" for others.
+std::string rate_remark(const Plan& plan) {
+  const RatesOfTraining rates(plan);
+  const Value& resolved = rates.e.resolved;
+  const Value* const length = resolved.find_path("lr_schedule.warmup.length");
+  const std::string& name = resolved.find_path("lr_schedule.name")->text;
+  if (length->integer > rates.units)
+    return concat("lr_schedule.warmup.length is ", length->integer, ", and the training has ",
+                  rates.length(), ": the learning rate is still rising when it ends");
+  if (rates.per_step) return {};
+  if (rates.is_zero(0))
+    return "the learning rate of the first epoch is 0, because the warm-up of lr_schedule goes by "
+           "epochs and begins at 0; lr_schedule.per: step lets it rise within the epoch";
+  if (rates.units == 1 && name != "constant")
+    return concat("lr_schedule is ", name,
+                  " by epochs, and the training has one: the learning "
+                  "rate is constant; lr_schedule.per: step changes it within the epoch");
+  return {};
 }
 
 /// A remark on a scheme that is nothing of its own without slices; "" for others.
@@ -209,6 +246,7 @@ Plan make_plan(const Experiment& experiment, std::shared_ptr<const Dataset> data
   check_minibatches(plan);
   plan.drains = drain_points(experiment.train, plan.minibatches);
   check_perturbed_length(experiment, plan.drains.minibatches);
+  check_rates(plan);
   plan.training = compile(proved_schedule(experiment, plan.drains.longest(), 0));
   plan.auxiliary = plan.training.schedule.auxiliary;
   check_heads(experiment, plan.auxiliary);
@@ -237,7 +275,7 @@ std::int64_t Plan::samples_in(std::int64_t count) const {
 std::vector<std::string> Plan::remarks() const {
   std::vector<std::string> all = dataset->remarks();
   all.insert(all.end(),
-             {drains.remark(), evaluation_remark(drains), warmup_remark(*this),
+             {drains.remark(), evaluation_remark(drains), rate_remark(*this),
               slices_remark(*experiment), perturbation_remark(experiment->perturbation)});
   std::erase(all, "");
   return all;

@@ -145,6 +145,53 @@ class ColumnChoice {
   const std::vector<std::string>& names_;
 };
 
+/// "'a', 'b' and 'c'"
+std::string quoted(const std::vector<std::string>& names) {
+  std::vector<std::string> shown;
+  for (const std::string& name : names)
+    shown.push_back(concat("'", printable(name, kShownOfField), "'"));
+  return listed(shown);
+}
+
+/// Refuses a file of these names that lacks some of the columns of another one, has several of a
+/// name, or has another name in the place of a column that its name alone does not tell.
+void check_as_elsewhere(const std::filesystem::path& path, const CsvColumns& columns,
+                        const std::vector<std::string>& names) {
+  std::vector<std::string> lacking, repeated;
+  for (const auto* part : {&columns.inputs, &columns.targets})
+    for (const CsvColumn& column : *part) {
+      const auto place = static_cast<std::size_t>(column.number);
+      const bool there = place > 0 ? place <= names.size() && names[place - 1] == column.name
+                                   : std::ranges::count(names, column.name) > 0;
+      if (!there)
+        lacking.push_back(column.name);
+      else if (place == 0 && std::ranges::count(names, column.name) > 1)
+        repeated.push_back(column.name);
+    }
+  if (names.empty())
+    throw data_error(path, "the first line names no columns, that of ", columns.as_in,
+                     " does; expected a line with ", quoted(lacking));
+  if (!lacking.empty())
+    throw data_error(path, "lacks the ", lacking.size() == 1 ? "column " : "columns ",
+                     quoted(lacking), " of ", columns.as_in,
+                     "; expected its columns, in any order");
+  if (!repeated.empty())
+    throw data_error(path, "has several columns ", quoted(repeated), ", ", columns.as_in,
+                     " has one of a name");
+}
+
+/// The columns of these indices by their names. Those that share their name with others, or have
+/// none, are chosen by their number.
+std::vector<CsvColumn> by_name(const std::vector<std::size_t>& indices,
+                               const std::vector<std::string>& names) {
+  std::vector<CsvColumn> columns;
+  for (const std::size_t i : indices) {
+    const bool alone = !names[i].empty() && std::ranges::count(names, names[i]) == 1;
+    columns.push_back({.number = alone ? 0 : static_cast<std::int64_t>(i) + 1, .name = names[i]});
+  }
+  return columns;
+}
+
 /// What an unreadable number is called in a message: "column 3 (price)".
 std::string column_text(std::size_t index, const std::vector<std::string>& names) {
   return concat(
@@ -265,6 +312,7 @@ CsvNumbers read_csv_numbers(const std::filesystem::path& path, const CsvColumns&
   if (!next_row(lines)) throw data_error(path, "is empty");
   const std::size_t count = lines.fields().size();
   const std::vector<std::string> names = names_in(lines, form);
+  if (!columns.as_in.empty()) check_as_elsewhere(path, columns, names);
   Rows rows = chosen_columns(lines, columns, ColumnChoice(path, count, names), names);
   if (names.empty() && form.header == CsvHeader::Auto)
     rows.first_line = counted_names(lines, form.decimal_comma);
@@ -276,7 +324,11 @@ CsvNumbers read_csv_numbers(const std::filesystem::path& path, const CsvColumns&
     adder.add();
   }
   if (rows.y.empty() && rows.texts.empty()) throw data_error(path, "has no row of numbers");
-  return as_tensors(rows);
+  CsvNumbers numbers = as_tensors(rows);
+  if (!names.empty())
+    numbers.same_elsewhere = {by_name(rows.inputs, names), by_name(rows.targets, names),
+                              path.filename().string()};
+  return numbers;
 }
 
 }  // namespace pipewright

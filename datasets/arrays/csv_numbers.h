@@ -14,7 +14,8 @@
 namespace pipewright {
 
 /// A column by its number, from 1, or, where that is 0, by its name in the first line. `option` and
-/// `where` are for messages: the option that says so, and its place.
+/// `where` are for messages: the option that says so, and its place. Of a column that is chosen as
+/// in another file they are empty, and the name is the one that its place has there.
 struct CsvColumn {
   std::int64_t number = 0;
   std::string name;
@@ -25,6 +26,7 @@ struct CsvColumn {
 /// are none; and those of targets, the last if there are none.
 struct CsvColumns {
   std::vector<CsvColumn> inputs, targets;
+  std::string as_in;  ///< the file whose names they are, if they are chosen as in another one
 };
 
 /// What the first line of a table is; Auto: as its fields look.
@@ -44,12 +46,15 @@ struct CsvNumbers {
   std::vector<std::string> texts;
   std::size_t unnamed = 0;  ///< columns left out for want of a name
   std::string first_line;   ///< what it has, if it was read as a row and may well be names
+  /// Chooses the same columns in another file by their names. Its as_in is empty, and so is all of
+  /// it, where the first line has none.
+  CsvColumns same_elsewhere;
 };
 
 /// Reads the chosen columns; others may hold anything. Throws Error{Experiment} for columns that
 /// the file does not have, and Error{Data} with the file, line and column of text for a field that
-/// is no finite number, for a first line that may be either, for lines of different lengths, and
-/// for a file of more than 1 GiB.
+/// is no finite number, for a first line that may be either, for lines of different lengths, for a
+/// file that lacks columns of another one, and for a file of more than 1 GiB.
 CsvNumbers read_csv_numbers(const std::filesystem::path& path, const CsvColumns& columns,
                             const CsvForm& form);
 

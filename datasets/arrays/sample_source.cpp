@@ -184,7 +184,9 @@ SampleSource::SampleSource(Options& options)
       targets_(options.path("target_file", "", "Where file is a .npy file: that of y.")),
       test_file_(options.path(
           "test_file", "",
-          "A file of the test samples, where file has the training samples only: x and y.")),
+          "A file of the test samples, where file has the training samples only: x and y. Where "
+          "the first line of a .csv file names its columns, those of the test file are found by "
+          "these names, in any order.")),
       test_targets_(
           options.path("test_target_file", "", "Where test_file is a .npy file: that of its y.")),
       split_(options, /*fallback=*/0),
@@ -230,8 +232,11 @@ std::array<SamplePart, 2> SampleSource::read(const Names& inputs, bool classes,
                                              SampleDetail detail) const {
   const Wanted wanted{inputs, classes, detail};
   if (!test_file_.empty()) {
-    std::array<SamplePart, 2> parts{read_whole(file_, targets_, wanted),
-                                    read_whole(test_file_, test_targets_, wanted)};
+    SamplePart train = read_whole(file_, targets_, wanted, columns_);
+    const CsvColumns same = std::exchange(train.same_elsewhere, {});
+    SamplePart test =
+        read_whole(test_file_, test_targets_, wanted, same.as_in.empty() ? columns_ : same);
+    std::array<SamplePart, 2> parts{std::move(train), std::move(test)};
     const std::vector<std::string> names = names_of_classes(parts[0]);
     if (names.empty() != parts[1].texts.empty())
       throw data_error(parts[1].path, "has targets that are ", names.empty() ? "names" : "numbers",
@@ -240,7 +245,7 @@ std::array<SamplePart, 2> SampleSource::read(const Names& inputs, bool classes,
       if (!names.empty()) number_classes(part, names);
     return parts;
   }
-  if (is_npy(file_) || is_csv(file_)) return halves(read_whole(file_, targets_, wanted));
+  if (is_npy(file_) || is_csv(file_)) return halves(read_whole(file_, targets_, wanted, columns_));
   return read_named(wanted);
 }
 
@@ -259,8 +264,8 @@ std::array<SamplePart, 2> SampleSource::read_named(const Wanted& wanted) const {
 }
 
 SamplePart SampleSource::read_whole(const std::filesystem::path& file,
-                                    const std::filesystem::path& targets,
-                                    const Wanted& wanted) const {
+                                    const std::filesystem::path& targets, const Wanted& wanted,
+                                    const CsvColumns& columns) const {
   const Names& inputs = wanted.inputs;
   if (inputs.size() > 1 && (is_npy(file) || is_csv(file)))
     throw experiment_error(at_file_, file.filename().string(),
@@ -275,7 +280,7 @@ SamplePart SampleSource::read_whole(const std::filesystem::path& file,
   if (!is_csv(file)) return part_of(read_arrays(file, wanted.detail), "", inputs, file);
   CsvForm form = form_;
   form.classes = wanted.classes;
-  CsvNumbers numbers = read_csv_numbers(file, columns_, form);
+  CsvNumbers numbers = read_csv_numbers(file, columns, form);
   if (numbers.y.defined() && numbers.y.size(1) == 1) numbers.y = numbers.y.squeeze(1);
   std::string remark;
   if (numbers.unnamed > 0)
@@ -293,7 +298,8 @@ SamplePart SampleSource::read_whole(const std::filesystem::path& file,
           .y = std::move(numbers.y),
           .of_text = true,
           .texts = std::move(numbers.texts),
-          .remark = std::move(remark)};
+          .remark = std::move(remark),
+          .same_elsewhere = std::move(numbers.same_elsewhere)};
 }
 
 /// Splits a part; both halves keep the order of the file.

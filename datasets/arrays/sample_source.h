@@ -30,6 +30,7 @@ struct SamplePart {
   bool of_text = false;            ///< every number was written as a real one, whole or not
   std::vector<std::string> texts;  ///< targets that are names of classes, in place of y
   std::string remark;
+  CsvColumns same_elsewhere;  ///< CsvNumbers::same_elsewhere
 };
 
 /// How much of the samples is read: Form leaves the numbers of inputs out that are no tokens.
@@ -58,7 +59,7 @@ class SampleSource {
   std::array<SamplePart, 2> halves(SamplePart whole) const;
   std::array<SamplePart, 2> read_named(const Wanted& wanted) const;
   SamplePart read_whole(const std::filesystem::path& file, const std::filesystem::path& targets,
-                        const Wanted& wanted) const;
+                        const Wanted& wanted, const CsvColumns& columns) const;
   void check(Options& options) const;
 
   std::filesystem::path file_, targets_, test_file_, test_targets_;

@@ -5,10 +5,13 @@
 #include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/base/error_at.h"
+#include "core/base/printable.h"
 #include "core/base/utf8.h"
 #include "core/base/wording.h"
+#include "datasets/texts/pair_merging.h"
 #include "datasets/texts/text_file.h"
 
 namespace pipewright {
@@ -19,6 +22,7 @@ constexpr const char* kVocabularyOrigin =
     "fairseq's examples/roberta publishes; give the folder that holds them";
 
 constexpr std::size_t kLargestVocabulary = std::size_t{16} << 20;  // GPT-2's has 1 MB
+constexpr std::size_t kShown = 30;                                 // characters of a wrong token
 
 /// Unicode's White_Space. PCRE2's \s also has U+180E, which is no white space since Unicode 6.3.
 #define SPACES                                                                                     \
@@ -27,6 +31,75 @@ constexpr std::size_t kLargestVocabulary = std::size_t{16} << 20;  // GPT-2's ha
 constexpr const char* kPieces = "'(?:[stmd]|re|ve|ll)| ?\\p{L}+| ?\\p{N}+| ?[^" SPACES
                                 "\\p{L}\\p{N}]+|[" SPACES "]+(?![^" SPACES "])|[" SPACES "]+";
 #undef SPACES
+
+/// An entry of encoder.json.
+struct TokenId {
+  std::string token;
+  std::uint64_t id;
+};
+
+/// Collects the entries of encoder.json from the parser's events, so that no other file of JSON,
+/// such as one of many brackets, takes memory or stack. An event that returns false ends the
+/// reading.
+class TokenReader final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  std::vector<TokenId>& tokens() { return tokens_; }
+  const std::string& fault() const { return fault_; }
+
+  bool null() override { return refuse_value("null"); }
+  bool boolean(bool flag) override { return refuse_value(flag ? "true" : "false"); }
+  bool number_integer(number_integer_t number) override {
+    return refuse_value(std::to_string(number));
+  }
+  bool number_float(number_float_t, const string_t& spelled) override {
+    return refuse_value(printable(spelled, kShown));
+  }
+  bool string(string_t& text) override {
+    return refuse_value(concat("'", printable(text, kShown), "'"));
+  }
+  bool binary(binary_t&) override { return refuse_value("bytes"); }
+  bool start_array(std::size_t) override { return refuse_value("a list"); }
+  bool end_array() override { return true; }
+  bool start_object(std::size_t) override {
+    return !std::exchange(open_, true) || refuse_value("a mapping");
+  }
+  bool end_object() override { return true; }
+  bool key(string_t& token) override {
+    tokens_.push_back({std::move(token), 0});
+    return true;
+  }
+  bool number_unsigned(number_unsigned_t id) override {
+    if (!open_) return refuse_value("");
+    tokens_.back().id = id;
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
+    return refuse(kNoObject);
+  }
+
+ private:
+  static constexpr const char* kNoObject = "is not a JSON object of tokens and their ids";
+
+  bool refuse(std::string fault) {
+    fault_ = std::move(fault);
+    return false;
+  }
+  bool refuse_value(const std::string& what) {
+    if (!open_) return refuse(kNoObject);
+    return refuse(concat("token '", printable(tokens_.back().token, kShown), "' has id ", what,
+                         ", must be an integer from 0"));
+  }
+
+  std::vector<TokenId> tokens_;
+  bool open_ = false;
+  std::string fault_;
+};
+
+std::vector<TokenId> read_token_ids(std::string_view text, const std::filesystem::path& path) {
+  TokenReader reader;
+  if (!nlohmann::json::sax_parse(text, &reader)) throw data_error(path, reader.fault());
+  return std::move(reader.tokens());
+}
 
 /// Maps the characters that stand for bytes in the files to those bytes: a byte that is printable
 /// in Latin-1 stands as that character, the others as U+0100, U+0101, ….
@@ -55,7 +128,8 @@ std::string unspelled(std::string_view token, const std::filesystem::path& path)
   for (const std::string_view character : characters(token)) {
     const auto found = bytes.find(character);
     if (found == bytes.end())
-      throw data_error(path, "token '", token, "' has '", character, "', which stands for no byte");
+      throw data_error(path, "token '", printable(token, kShown), "' has '", character,
+                       "', which stands for no byte");
     out += found->second;
   }
   return out;
@@ -78,20 +152,20 @@ void ByteBpe::read_tokens(const std::filesystem::path& path) {
   const std::string text = read_text(path, kVocabularyOrigin);
   if (text.size() > kLargestVocabulary)
     fail(concat("has ", text.size(), " bytes; at most ", kLargestVocabulary, " are read"));
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) fail("is not a JSON object of tokens and their ids");
-  const auto count = json.size();
+  const std::vector<TokenId> tokens = read_token_ids(text, path);
+  const std::size_t count = tokens.size();
   if (count > std::numeric_limits<std::int32_t>::max()) fail("has too many tokens");
   bytes_.resize(count);
-  for (const auto& [token, id] : json.items()) {
-    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= count)
-      fail(concat("token '", token, "' has id ", id.dump().substr(0, 40),
+  for (const auto& [token, id] : tokens) {
+    if (id >= count)
+      fail(concat("token '", printable(token, kShown), "' has id ", id,
                   ", must be an integer from 0 to ", count - 1));
     std::string bytes = unspelled(token, path);
     if (bytes.empty()) fail("has an empty token");
-    std::string& place = bytes_[id.get<std::size_t>()];
-    if (!place.empty()) fail(concat("id ", id.dump(), " is given to two tokens"));
-    known_.emplace(bytes, id.get<std::int32_t>());
+    if (!known_.emplace(bytes, static_cast<std::int32_t>(id)).second)
+      fail(concat("has the token '", printable(token, kShown), "' twice"));
+    std::string& place = bytes_[id];
+    if (!place.empty()) fail(concat("id ", id, " is given to two tokens"));
     place = std::move(bytes);
   }
   for (unsigned byte = 0; byte < 256; ++byte) {
@@ -132,25 +206,13 @@ const ByteBpe::Merge* ByteBpe::merge_of(std::int32_t first, std::int32_t second)
 void ByteBpe::append_piece(std::string_view piece, std::vector<std::int32_t>& out) const {
   std::vector<std::int32_t> tokens;
   for (const char byte : piece) tokens.push_back(single_[static_cast<unsigned char>(byte)]);
-  for (;;) {
-    const Merge* best = nullptr;
-    std::size_t from = 0;  // leftmost place of the best merge
-    for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
-      const Merge* merge = merge_of(tokens[i], tokens[i + 1]);
-      if (merge == nullptr || (best != nullptr && merge->rank >= best->rank)) continue;
-      best = merge;
-      from = i;
-    }
-    if (best == nullptr) break;
-    const std::int32_t first = tokens[from], second = tokens[from + 1];
-    std::size_t end = from;
-    for (std::size_t i = from; i < tokens.size(); ++i) {
-      const bool merges = i + 1 < tokens.size() && tokens[i] == first && tokens[i + 1] == second;
-      tokens[end++] = merges ? best->token : tokens[i];
-      if (merges) ++i;
-    }
-    tokens.resize(end);
-  }
+  tokens = merge_pairs(
+      std::move(tokens),
+      [this](std::int32_t first, std::int32_t second) {
+        const Merge* merge = merge_of(first, second);
+        return merge == nullptr ? kNoMerge : merge->rank;
+      },
+      [this](std::int32_t first, std::int32_t second) { return merge_of(first, second)->token; });
   out.insert(out.end(), tokens.begin(), tokens.end());
 }
 

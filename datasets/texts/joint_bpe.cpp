@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "datasets/texts/joint_bpe.h"
 
-#include <limits>
+#include <functional>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
+#include "datasets/texts/pair_merging.h"
 #include "datasets/texts/text_file.h"
 
 namespace pipewright {
 namespace {
 
-constexpr std::int32_t kNoMerge = std::numeric_limits<std::int32_t>::max();
 constexpr std::string_view kEndOfWord = "</w>";
 constexpr std::string_view kGoesOn = "@@";
 
@@ -45,25 +46,10 @@ std::vector<std::string> JointBpe::parts(std::string_view word) const {
   std::vector<std::string> symbols;
   for (const std::string_view character : characters(word)) symbols.emplace_back(character);
   symbols.back() += kEndOfWord;
-  for (;;) {
-    std::int32_t best = kNoMerge;
-    std::size_t at = 0;  // leftmost place of the best merge
-    for (std::size_t i = 0; i + 1 < symbols.size(); ++i) {
-      const std::int32_t here = rank(symbols[i], symbols[i + 1]);
-      if (here >= best) continue;
-      best = here;
-      at = i;
-    }
-    if (best == kNoMerge) break;
-    const std::string first = symbols[at], second = symbols[at + 1];
-    std::vector<std::string> merged;
-    for (std::size_t i = 0; i < symbols.size(); ++i) {
-      const bool merges = i + 1 < symbols.size() && symbols[i] == first && symbols[i + 1] == second;
-      merged.push_back(merges ? first + second : std::move(symbols[i]));
-      if (merges) ++i;
-    }
-    symbols = std::move(merged);
-  }
+  symbols = merge_pairs(
+      std::move(symbols),
+      [this](const std::string& first, const std::string& second) { return rank(first, second); },
+      std::plus<std::string>());
   symbols.back().resize(symbols.back().size() - kEndOfWord.size());
   for (std::size_t i = 0; i + 1 < symbols.size(); ++i) symbols[i] += kGoesOn;
   return symbols;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <optional>
 #include <set>
 
 #include "core/base/error_at.h"
@@ -74,6 +76,35 @@ void check_parts(const GraphCall& call, const c10::Stack& given, const GraphFram
   if (elements == 0 || !bounded || declared < static_cast<double>(elements))
     throw data_error(call.node->where, "cuts a tensor of ", counted(elements, "element"), " into ",
                      counted(call.outputs.size(), "part"), ", which do not hold them");
+}
+
+/// The whole number that an argument is in every forward, if that is known.
+std::optional<std::int64_t> known_number(const c10::IValue& value) {
+  if (value.isInt()) return value.toInt();
+  if (!value.isTensor() || value.toTensor().is_meta() || value.toTensor().numel() != 1) return {};
+  return value.toTensor().item<std::int64_t>();
+}
+
+/// Refuses to divide integers to zero by what may be -1: LibTorch looks for divisors of 0 alone,
+/// and the processor ends the process where the least integer is divided by -1. Its other divisions
+/// (`//`, `%`) know that case.
+void check_division(const GraphCall& call, const GraphFrame& frame) {
+  const auto integer = [](const GraphOutput& each) { return !at::isFloatingType(each.type); };
+  if (!std::ranges::any_of(call.node->outputs, integer)) return;
+  const MatchedArgument* const mode = call.argument("rounding_mode");
+  if (mode != nullptr && mode->constant.isString() && mode->constant.toStringRef() == "trunc") {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+    const auto divisor = known_number(call.value("other", frame, {}));
+    if (!divisor || *divisor == -1 || *divisor < -kMost || *divisor > kMost)
+      throw data_error(call.node->where, "divides integers with rounding_mode 'trunc' by ",
+                       divisor ? std::to_string(*divisor) : "a tensor",
+                       "; expected rounding_mode 'floor', or a number of 31 bits that is not -1");
+  }
+  if (call.argument("divisor_override") == nullptr) return;
+  const auto divisor = known_number(call.value("divisor_override", frame, {}));
+  if (divisor && *divisor < 1)
+    throw data_error(call.node->where, "divides integers by divisor_override ", *divisor,
+                     "; expected at least 1");
 }
 
 /// Notes the largest tensor that operators make on the meta device, also inside other operators.
@@ -152,6 +183,7 @@ void check_memory_of(const at::Tensor& made, const GraphOutput& output, const Gr
 void verify_on_meta(const GraphCall& call, GraphFrame& frame) {
   c10::Stack stack = call.given(frame, {});
   check_parts(call, stack, frame);
+  check_division(call, frame);
   if (call.argument("hx") != nullptr) check_recurrent(call, frame);
   const GivenMemory memory(call, stack);
   const LargestTensor largest;

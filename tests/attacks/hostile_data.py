@@ -487,6 +487,35 @@ for operator, overload, arguments, says in (
     ("cos", "", {"self": value("x")}, "the file says 2×8"),
 ):
     graph(f"a call of {operator}", (graph_node(operator, arguments, ("o", [[1, 0], [0, 8]]), overload=overload),), says)
+
+
+def whole(name, size, operator, arguments, overload=""):
+    """A node that makes integers of the batch's independent sizes."""
+    node = graph_node(operator, arguments, (name, [[0, each] for each in size]), overload=overload)
+    return node | {"outputs": [each | {"type": "int64"} for each in node["outputs"]]}
+
+
+def divided(operator, by, mode, overload="Tensor_mode"):
+    """The least integers divided by a number, or by a tensor of -1."""
+    least, minus = (whole(name, [4], "full", {"size": [4], "fill_value": number, "dtype": {"type": "int64"}}) for name, number in (("a", -(1 << 63)), ("b", -1)))
+    return least, minus, whole("q", [4], operator, {"self": value("a"), "other": by, "rounding_mode": mode}, overload)
+
+
+# The processor ends a process that divides the least integer by -1.
+for name, nodes, *says in (
+    ("by a tensor", divided("div", value("b"), "trunc"), "with rounding_mode 'trunc' by a tensor"),
+    ("by a tensor in place", divided("div_", value("b"), "trunc"), "with rounding_mode 'trunc' by a tensor"),
+    ("by -1", divided("divide", -1, "trunc", "Scalar_mode"), "with rounding_mode 'trunc' by -1"),
+    ("by -1 as a tensor", divided("divide", -1, "trunc"), "with rounding_mode 'trunc' by -1"),
+    ("by a number that wraps to -1", divided("div", (1 << 32) - 1, "trunc"), "with rounding_mode 'trunc' by 4294967295"),
+    ("by 0", divided("div", 0, "trunc"), "ZeroDivisionError"),
+    ("by 2", divided("div", 2, "trunc")),
+    ("by -1 downwards", divided("div", value("b"), "floor")),
+):
+    graph(f"integers divided {name}", nodes, *says, code=DATA if says else FINE)
+graph("floats divided to zero", (graph_node("div", X | {"other": value("x"), "rounding_mode": "trunc"}, ("o", [[1, 0], [0, 64]]), overload="Tensor_mode"),), code=FINE)
+POOLED = whole("a", [1, 1, 2, 2], "full", {"size": [1, 1, 2, 2], "fill_value": -(1 << 63), "dtype": {"type": "int64"}})
+graph("an average of integers divided by -1", (POOLED, whole("q", [1, 1, 2, 2], "avg_pool2d", {"self": value("a"), "kernel_size": [1, 1], "divisor_override": -1})), "by divisor_override -1", code=DATA)
 # An operator within whose steps more memory would be taken than any result says.
 def apart(places):
     """The distances of that many numbers from each other's, of which only their sums are results."""

@@ -364,6 +364,50 @@ class StandardFiles(harness.EndToEnd):
         self.assertEqual(self.shell("run x.yaml --out o --quiet >&- 2>&-").returncode, FINE)
 
 
+class NamesThatAreNotUtf8(harness.EndToEnd):
+    """No record could hold such a name: it is refused before anything is trained."""
+
+    def test_a_folder_of_results(self):
+        self.write("x.yaml", MLP)
+        for command in ("run", "sweep"):
+            done = self.pipewright(command, "x.yaml", "--out", "o\udcff", code=EXPERIMENT)
+            self.assert_errors(done, r"^--out is 'o\\xff', which is not UTF-8$")
+        self.assertEqual(list(self.folder.iterdir()), [self.folder / "x.yaml"])
+
+    def test_a_working_folder(self):
+        folder = self.folder / "d\udcff"
+        for name, dataset in (("a.yaml", {"name": "tensors", "file": "t.csv"}), ("b.yaml", MLP["dataset"])):
+            self.write(f"d\udcff/{name}", MLP | {"dataset": dataset})
+        run = {"cwd": folder, "capture_output": True, "text": True, "timeout": 60, "check": False}
+        done = subprocess.run([BINARY, "run", "a.yaml", "--out", "a"], **run)
+        self.assertEqual(done.returncode, EXPERIMENT, done.stderr)
+        self.assertRegex(done.stderr, r"dataset\.file is \S+/d\\xff/t\.csv, which is not UTF-8")
+        done = subprocess.run([BINARY, "run", "b.yaml", "--quiet", "--out", "b"], **run)
+        self.assertEqual((done.returncode, done.stderr), (FINE, ""))
+        self.assertEqual(harness.Run(folder / "b").state(), "done")
+
+
+class Limits(harness.EndToEnd):
+    def test_a_limit_of_file_sizes_is_an_error_and_leaves_no_part(self):
+        self.write("x.yaml", MLP)
+        command = f'ulimit -f 1; exec "{BINARY}" schedule x.yaml --minibatches 300 --csv s.csv'
+        done = subprocess.run(["/bin/sh", "-c", command], cwd=self.folder, capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual(done.returncode, DATA, done.stderr)
+        self.assertRegex(done.stderr, r"^s\.csv\S*: cannot write: File too large\n$")
+        self.assertEqual(list(self.folder.iterdir()), [self.folder / "x.yaml"])
+
+
+class DamagedRuns(harness.EndToEnd):
+    def test_a_run_whose_numbers_cannot_be_read_is_named(self):
+        self.write("s.yaml", changed(MLP, {"sweep": {"grid": {"train.seed": [1]}}}))
+        self.pipewright("sweep", "s.yaml", "--out", "sw")
+        epochs = next((self.folder / "sw").glob("*/epochs.csv"))
+        head, row = epochs.read_text().splitlines()
+        epochs.write_text(f"{head}\n{','.join(row.split(',')[:3])}\n")
+        done = self.pipewright("table", "s.yaml", "--out", "sw")
+        self.assertRegex(done.lines[0], r"^sw/1-\w+/epochs\.csv\b")
+
+
 class Sweeps(harness.EndToEnd):
     def test_a_stopped_run_ends_with_the_second_interruption(self):
         self.write("x.yaml", changed(MLP, {"train.epochs": 100000, "sweep": {"grid": {"train.seed": [1]}}}))

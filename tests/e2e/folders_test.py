@@ -357,7 +357,7 @@ class Locks(Waiting):
         process.send_signal(signal.SIGINT)
         self.assertEqual(self.finish(process).code, INTERRUPTED)
 
-    def test_the_run_of_a_sweep_that_was_killed_keeps_both_folders(self):
+    def test_the_runs_of_a_sweep_that_was_killed_save_their_state_and_end(self):
         self.write("e.yaml", changed(ENDLESS, {"sweep": {"grid": {"train.seed": [1, 2]}}}))
         sweep = self.start("sweep", "e.yaml", "--out", "sw", "--jobs", "1")
         self.wait_until(lambda: list((self.folder / "sw").glob("1-*/run.json")), sweep)
@@ -367,17 +367,21 @@ class Locks(Waiting):
         self.addCleanup(self.kill, child)
         done = self.pipewright("sweep", "e.yaml", "--out", "sw", "--resume", code=EXPERIMENT)
         self.assert_errors(done, self.taken(sweep.pid))
-        sweep.kill()
-        self.finish(sweep)
-        for way in WAYS:
-            done = self.pipewright("sweep", "e.yaml", "--out", "sw", *way, code=EXPERIMENT)
-            self.assert_errors(done, self.taken(sweep.pid, "a process that was started by "))
         done = self.pipewright("run", run / ".experiment.yaml", "--out", run, "--resume", code=EXPERIMENT)
         self.assert_errors(done, self.taken(child))
-        os.kill(child, signal.SIGINT)
+        sweep.kill()
+        self.finish(sweep)
         self.wait_for_lock(run)
         self.wait_for_lock("sw")
         self.assertEqual(harness.Run(self.folder / run).state(), "interrupted")
+
+    def test_a_killed_run_is_listed_as_interrupted_and_one_at_work_as_running(self):
+        process = self.start_run("out")
+        self.assertRegex(self.pipewright("list", "out").out, r"^ +out +running\b")
+        process.kill()
+        self.finish(process)
+        self.assertRegex(self.pipewright("list", "out").out, r"^ +out +interrupted\b")
+        self.assertEqual(self.pipewright("watch", "out").out, "1 run: 1 interrupted\n")
 
 
 class CtrlC(Waiting):

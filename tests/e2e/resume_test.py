@@ -103,7 +103,9 @@ class Stopped(harness.EndToEnd):
         self.assertEqual(done.code, CODES[stop], done.err)
         self.assertEqual(run.state(), STATES[stop])
         if stop != signal.SIGKILL:
-            self.assert_errors(done, r"^interrupted; `pipewright run .*--resume` goes on")
+            kept = (run.path / "checkpoint/manifest.json").exists()
+            goes_on = "goes on at the last checkpoint" if kept else "begins anew, because"
+            self.assert_errors(done, rf"^interrupted; `pipewright run .*--resume` {goes_on}")
         self.assert_whole(run, every)
         return False
 

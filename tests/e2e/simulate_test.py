@@ -200,7 +200,7 @@ class Simulate(harness.EndToEnd):
     def test_the_first_layer_makes_no_gradient_of_the_data(self):
         # One layer of 512 × 512 and 64 samples: 2 · 64 · 512² operations at 0.5 TFLOPS take 67.1 µs; a backward takes
         # no more, because the data need no gradient. Behind another such layer it takes twice as much.
-        self.write("slow.yaml", {"devices": {"count": 2, "teraflops": 1, "memory_gb_per_s": 1e9, "efficiency": 0.5}})
+        self.write("slow.yaml", {"devices": {"count": 2, "teraflops": 1, "memory_gb_per_s": 1e6, "efficiency": 0.5}})
         one = {"model.widths": [512, 512], "pipeline.stages": 1, "pipeline.microbatches": 1, "loader.batch_size": 64}
         seconds = 2 * 64 * 512**2 / 0.5e12
         for widths, stages, forwards in [([512] * 2, 1, 2), ([512] * 3, 1, 5), ([512] * 3, 2, 5)]:

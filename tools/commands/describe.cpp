@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `pipewright describe`: explains a part with its options and an example line of YAML.
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 
 #include "core/base/error.h"
@@ -80,7 +79,7 @@ std::string data_remark(const std::vector<OptionInfo>& options) {
   if (!there) return {};
   const std::filesystem::path folder = resolved_path("~/data", ".");
   return concat("~/data is ", folder.string(),
-                std::getenv("PIPEWRIGHT_DATA") != nullptr
+                !environment_value("PIPEWRIGHT_DATA").empty()
                     ? ", as PIPEWRIGHT_DATA says."
                     : "; the variable PIPEWRIGHT_DATA names another folder in its place.");
 }

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string size_text(std::uint64_t bytes) {
-  return bytes_text(static_cast<double>(bytes));
+  return bytes_text(bytes);
 }
 
 std::uint64_t size_of(const Source& source) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `pipewright profile`: measures or counts the costs of each layer of a model.
+#include <cmath>
 #include <cstdio>
 
 #include "core/base/error.h"
@@ -40,9 +41,11 @@ void print_cut(const Experiment& e, const Profile& profile, int stages) {
         render_cut(profile, memories, rules, cut).c_str());
 }
 
-/// Reads levels of workers such as "4@12e9,2@1e9", the innermost first. Links of a level without
-/// "@" take no time.
-std::vector<WorkerLevel> read_levels(const std::string& text) {
+/// Reads the levels of --workers such as "4@12e9,2@1e9", the innermost first; none where it is not
+/// given. Links of a level without "@" take no time.
+std::vector<WorkerLevel> read_levels(const CommandLine& line) {
+  const std::string text = line.text("workers");
+  if (text.empty()) return {};
   std::vector<WorkerLevel> levels;
   for (const std::string& part : split(text, ',')) {
     const std::size_t at = part.find('@');
@@ -51,7 +54,7 @@ std::vector<WorkerLevel> read_levels(const std::string& text) {
         at == std::string::npos ? Value() : parse_scalar(part.substr(at + 1), "--workers");
     const double speed = bandwidth.is(Value::Kind::Integer) ? static_cast<double>(bandwidth.integer)
                                                             : bandwidth.number;
-    const bool fast = at == std::string::npos || speed > 0;
+    const bool fast = at == std::string::npos || (speed > 0 && std::isfinite(speed));
     if (!units.is(Value::Kind::Integer) || units.integer < 1 || units.integer > 4096 || !fast)
       throw Error(ErrorKind::Experiment,
                   concat("--workers is '", text,
@@ -72,21 +75,26 @@ std::vector<WorkerLevel> levels_of(const Hardware& hardware) {
   return levels;
 }
 
-void print_pipedream(const CommandLine& line, const Profile& profile,
-                     std::vector<WorkerLevel> levels) {
-  PipeDreamRules rules{.levels = std::move(levels)};
+/// How PipeDream's plan counts, as the command line says. Throws Error{Experiment}.
+PipeDreamRules read_rules(const CommandLine& line) {
+  PipeDreamRules rules{.levels = read_levels(line)};
   if (line.text("cost") == "code")
     rules.cost = PipeDreamRules::Cost::Code;
   else if (line.text("cost") != "paper")
     throw Error(ErrorKind::Experiment,
                 concat("--cost is '", line.text("cost"), "'; expected paper or code"));
+  return rules;
+}
+
+void print_pipedream(const CommandLine& line, const Profile& profile, const PipeDreamRules& rules) {
   print("\nPipeDream's plan, costs as in its %s:\n\n%s", line.text("cost").c_str(),
         render_plan(profile, pipedream_partition(profile, rules)).c_str());
 }
 
 /// For --hardware: the best cut and PipeDream's plan by operations and bytes at the rates of a
 /// machine that need not be here. Nothing is measured, so no profile is written.
-int plan_on(const CommandLine& line, const Experiment& experiment, int stages) {
+int plan_on(const CommandLine& line, const Experiment& experiment, int stages,
+            PipeDreamRules rules) {
   line.refuse_given({"device", "out", "repetitions", "seconds"},
                     "is for what is measured here, and --hardware counts");
   const Hardware hardware = HardwareSource(hardware_file(line.text("hardware")))
@@ -94,8 +102,8 @@ int plan_on(const CommandLine& line, const Experiment& experiment, int stages) {
   const Profile profile = CostSource({}).counted_on(experiment, hardware);
   print("times: %s\n", counted_from(hardware, experiment.train.precision.name).c_str());
   if (stages > 1) print_cut(experiment, profile, stages);
-  print_pipedream(line, profile,
-                  line.given("workers") ? read_levels(line.text("workers")) : levels_of(hardware));
+  if (rules.levels.empty()) rules.levels = levels_of(hardware);
+  print_pipedream(line, profile, rules);
   return 0;
 }
 
@@ -132,13 +140,14 @@ int run_profile(const std::vector<std::string>& arguments) {
       "with --workers or --hardware, costs as in PipeDream's paper or in its code: paper or code",
       "paper");
   if (!line.parse(arguments)) return 0;
+  const PipeDreamRules rules = read_rules(line);
   Experiment experiment = experiment_of(line, need_libtorch);
   const int stages = line.given("stages") ? line.integer("stages") : experiment.pipeline.stages;
   if (stages < 1 || stages > std::ssize(experiment.layers))
     throw Error(ErrorKind::Experiment,
                 concat("--stages is ", stages, "; the model has ", experiment.layers.size(),
                        " layers, and a stage holds at least one"));
-  if (line.given("hardware")) return plan_on(line, experiment, stages);
+  if (line.given("hardware")) return plan_on(line, experiment, stages, rules);
   ProfileSettings settings{
       .device = device_named(line.given("device") ? line.text("device")
                                                   : experiment.pipeline.devices.front()),
@@ -170,7 +179,7 @@ int run_profile(const std::vector<std::string>& arguments) {
   print("%s", render_profile(profile).c_str());
   const bool by_memory = experiment.measured_balance && experiment.measured_balance->by_memory;
   if (stages > 1 && (profile.timed || by_memory)) print_cut(experiment, profile, stages);
-  if (line.given("workers")) print_pipedream(line, profile, read_levels(line.text("workers")));
+  if (line.given("workers")) print_pipedream(line, profile, rules);
   print("\n");
   write_output(line.text("out"), to_yaml(profile_value(profile)));
   return 0;

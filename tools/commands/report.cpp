@@ -67,8 +67,6 @@ std::vector<ReportCommand> commands_of_file(const ExperimentArguments& given,
   commands.push_back({"Print the table and the verdicts", command_with("table", given, "")});
   commands.push_back({"Draw the curves", command_with("plot", given, "")});
   commands.push_back({"Write this page", command_with("report", given, "")});
-  for (ReportCommand& each : commands)
-    while (each.line.ends_with(' ')) each.line.pop_back();
   return commands;
 }
 
@@ -97,8 +95,7 @@ void add_remarks(Report& report) {
                                [&](const RunRecord& run) { return run.state == state; });
   };
   if (in_state("running"))
-    report.remarks.emplace_back(
-        "Some runs were going on, or had been killed, when this page was written.");
+    report.remarks.emplace_back("Some runs were going on when this page was written.");
   if (std::ranges::none_of(report.runs, &RunRecord::done))
     report.remarks.emplace_back("No run is done yet, so there are no results.");
 }

@@ -177,9 +177,12 @@ Error interrupted(const std::filesystem::path& out) {
     return Error(ErrorKind::Interrupted, "interrupted before the run began");
   const std::string path = out.string();
   const std::string folder = shell_quoted(path.starts_with('-') ? concat("./", path) : path);
+  const bool kept =
+      std::filesystem::exists(RunFolder(out).checkpoints() / "manifest.json", ignored);
   return Error(ErrorKind::Interrupted,
                concat("interrupted; `pipewright run ", folder, plugin_words(),
-                      " --resume` goes on at the last checkpoint"));
+                      kept ? " --resume` goes on at the last checkpoint"
+                           : " --resume` begins anew, because train.checkpoint has kept none yet"));
 }
 
 std::string slow_remark(const Experiment& experiment) {

@@ -22,6 +22,21 @@ std::filesystem::path beside(const std::filesystem::path& svg) {
   return svg.parent_path() / concat(svg.stem().string(), "-weights", svg.extension().string());
 }
 
+/// Refuses to write another file in the place of the second drawing.
+void check_beside(const CommandLine& line) {
+  if (!line.given("svg")) return;
+  const auto place = [](const std::filesystem::path& file) {
+    return std::filesystem::absolute(file).lexically_normal();
+  };
+  const std::filesystem::path second = beside(line.text("svg"));
+  for (const char* name : {"csv", "pytorch-csv", "trace"})
+    if (line.given(name) && place(line.text(name)) == place(second))
+      throw Error(ErrorKind::Experiment,
+                  concat("is given to --", std::string_view(name),
+                         ", and --svg writes its second drawing there; give another name"),
+                  second.string());
+}
+
 /// What `scheme: {name: csv_schedule}` has to know of a file with this schedule. Rates that rules
 /// change stay out of the file, because the experiment that trains it has the rules.
 void write_csv(const Experiment& experiment, int minibatches, const std::string& file) {
@@ -58,16 +73,17 @@ int run_schedule(const std::vector<std::string>& arguments) {
   line.option("minibatch", "M",
               "with --svg: the mini-batch (from 0) whose weights are drawn; default: one in the "
               "steady state");
-  line.option(
+  line.output(
       "svg", "FILE",
       "draw the grid there, and beside it, in a file whose name ends in -weights, the weights that "
       "one mini-batch uses");
-  line.option("csv", "FILE", "write every action, one a line, to this CSV file");
-  line.option(
+  line.output("csv", "FILE", "write every action, one a line, to this CSV file");
+  line.output(
       "pytorch-csv", "FILE",
       "write one mini-batch in the format of torch.distributed.pipelining (synchronous schemes)");
-  line.option("trace", "FILE", "write a trace for chrome://tracing or Perfetto");
+  line.output("trace", "FILE", "write a trace for chrome://tracing or Perfetto");
   if (!line.parse(arguments)) return 0;
+  check_beside(line);
   const Experiment experiment = experiment_of(line);
   const int minibatches = line.integer("minibatches");
   if (minibatches < 1)

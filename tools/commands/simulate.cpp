@@ -192,15 +192,15 @@ int run_simulate(const std::vector<std::string>& arguments) {
               "how many mini-batches to simulate; default: four times the stages, at least 8, or "
               "fewer where they have more than 4 million actions; with --sweep as many as show a "
               "steady pace");
-  line.option("trace", "FILE", "write a trace for chrome://tracing or Perfetto");
+  line.output("trace", "FILE", "write a trace for chrome://tracing or Perfetto");
   line.option(
       "chakra", "FOLDER",
       "write an execution trace of MLCommons' Chakra for each worker, which ASTRA-sim reads: "
       "actions with their seconds, messages and reductions with their bytes");
-  line.option("svg", "FILE",
+  line.output("svg", "FILE",
               "draw, to scale, what every worker does in the first mini-batches and, where links "
               "are slow enough to be seen, below its lane what it sends");
-  line.option("json", "FILE", "write all figures as JSON, memory over time included");
+  line.output("json", "FILE", "write all figures as JSON, memory over time included");
   declare_sweep_options(line);
   if (!line.parse(arguments)) return 0;
   if (line.given("sweep")) {

@@ -54,7 +54,7 @@ void declare_sweep_options(CommandLine& line) {
   line.option("x", "KEY",
               "with --sweep: the key of the map's columns; default: the bandwidth that varies");
   line.option("y", "KEY", "with --sweep: the key of its rows; default: workers");
-  line.option("csv", "FILE", "with --sweep: write all points as CSV");
+  line.output("csv", "FILE", "with --sweep: write all points as CSV");
 }
 
 CostFiles cost_files(const CommandLine& line) {

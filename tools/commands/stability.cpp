@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/base/wording.h"
 #include "core/config/json.h"
@@ -139,13 +140,20 @@ void refuse_other_run(const std::filesystem::path& folder, const Experiment& exp
                      (folder / "experiment.yaml").string(), " as the file"));
 }
 
-/// "epoch 0, mini-batch 5": where sharpness was measured last.
-std::string when_measured(const std::filesystem::path& folder, std::string_view quantity) {
-  std::string when;
-  for (const ProbeValue& each : read_probe_log(folder))
-    if (each.probe == "sharpness" && each.quantity == quantity)
-      when = concat("epoch ", each.epoch, ", mini-batch ", each.minibatch);
-  return when;
+/// Fills in where sharpness was measured last, and which measurement of a stage is furthest beyond
+/// its edge.
+void add_times(const std::filesystem::path& folder, std::string_view quantity,
+               const StabilityReport& report, MeasuredCurvature& measured) {
+  double most = 0;
+  for (const ProbeValue& each : read_probe_log(folder)) {
+    if (each.probe != "sharpness" || each.quantity != quantity) continue;
+    measured.when = concat("epoch ", each.epoch, ", mini-batch ", each.minibatch);
+    if (!each.stage || !measured.stages.contains(*each.stage)) continue;
+    const double share = each.value / report.stages[as_size(*each.stage)].edge;
+    if (!(share > most)) continue;
+    most = share;
+    measured.furthest = {*each.stage, each.value, measured.when};
+  }
 }
 
 MeasuredCurvature curvature_of_run(const std::filesystem::path& folder,
@@ -156,7 +164,7 @@ MeasuredCurvature curvature_of_run(const std::filesystem::path& folder,
     throw Error(ErrorKind::Data, concat("the run has no probes.csv; ", hint), folder.string());
   const char* quantity = report.rule.preconditioned ? "preconditioned" : "largest";
   const LastProbeValues last = last_probe_values(folder, "sharpness", quantity);
-  MeasuredCurvature measured{last.stages, last.model, when_measured(folder, quantity)};
+  MeasuredCurvature measured{.stages = last.stages, .model = last.model, .when = ""};
   if (measured.empty())
     throw Error(
         ErrorKind::Data,
@@ -169,6 +177,7 @@ MeasuredCurvature curvature_of_run(const std::filesystem::path& folder,
                 concat("measures stage ", measured.stages.rbegin()->first,
                        "; expected stages 0 to ", stages - 1),
                 probes.string());
+  add_times(folder, quantity, report, measured);
   return measured;
 }
 
@@ -246,8 +255,8 @@ void declare_options(CommandLine& line) {
               "stages. The model `quadratic` calls it relative_discrepancy",
               "0");
   line.option("format", "F", "print as text, json or csv", "text");
-  line.option("json", "FILE", "write all figures as JSON");
-  line.option("csv", "FILE", "with --sweep: write all points as CSV");
+  line.output("json", "FILE", "write all figures as JSON");
+  line.output("csv", "FILE", "with --sweep: write all points as CSV");
 }
 
 /// Says beside figures for other programs what they leave out.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string_view>
 
+#include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/base/wording.h"
 #include "core/drawing/render.h"
@@ -18,6 +19,7 @@
 #include "core/schedule/builders.h"
 #include "core/schedule/schedule_size.h"
 #include "core/simulation/shipped_hardware.h"
+#include "core/simulation/simulate.h"
 #include "core/synthesis/memory_curve.h"
 #include "core/synthesis/placement_search.h"
 #include "core/synthesis/schedule_search.h"
@@ -192,14 +194,14 @@ void declare_synthesis_options(CommandLine& line) {
   line.option("profile-file", "FILE", "a profile of the model, which says what layers cost");
   line.flag("other-device", "allows a profile that was measured on other devices");
   line.option("costs", "FILE", "a table of what stages cost, in the place of a profile");
-  line.option("csv", "FILE",
+  line.output("csv", "FILE",
               "writes every action to this CSV file, which csv_schedule reads, one a line");
-  line.option("pytorch-csv", "FILE",
+  line.output("pytorch-csv", "FILE",
               "writes one mini-batch in the format of torch.distributed.pipelining, which "
               "csv_schedule reads, too; not with --staleness");
-  line.option("svg", "FILE", "draws, to scale, what every worker does in the first mini-batch");
-  line.option("json", "FILE", "writes the figures as JSON");
-  line.option("curve", "FILE",
+  line.output("svg", "FILE", "draws, to scale, what every worker does in the first mini-batch");
+  line.output("json", "FILE", "writes the figures as JSON");
+  line.output("curve", "FILE",
               "searches once for each limit of live forwards, from the least to the one beyond "
               "which nothing is faster, and for each staleness up to --staleness; writes memory, "
               "bubble and pace of each to this CSV file");
@@ -226,6 +228,7 @@ Request read_request(const CommandLine& line) {
   CostSource source(cost_files(line));
   request.hardware =
       HardwareSource(hardware_file(line.text("hardware"))).of(one.document, request.shape);
+  check_devices(request.hardware, as_size(request.shape.workers_per_replica()));
   request.costs = source.of(request.experiment, request.hardware);
   request.experiment = request.experiment.with(request.costs.layout);
   account_for_codecs(request.costs.stages, request.experiment, edge_messages(request.experiment),

@@ -72,10 +72,10 @@ int run_table(const std::vector<std::string>& arguments) {
   line.option("hardware", "FILE",
               "simulate every run on this hardware: a file, or a name of `list hardware`");
   declare_results(line);
-  line.option("keep", "FILE",
+  line.output("keep", "FILE",
               "keep the results of finished runs as rows of this CSV file: it gets those that it "
               "lacks, the rows that it has stay, and the table is of both");
-  line.option("output,o", "FILE", "write the table there instead of printing it");
+  line.output("output,o", "FILE", "write the table there instead of printing it");
   if (!line.parse(arguments)) return 0;
   const ExperimentArguments given = line.experiment_arguments();
   const std::optional<TableFormat> format = format_of(line.text("format"));
@@ -86,7 +86,7 @@ int run_table(const std::vector<std::string>& arguments) {
   apply_as_if_written(line, "metric", "table.metric", document);
   apply_as_if_written(line, "epoch", "table.epoch", document);
   TableSpec spec = read_table_spec(document);
-  if (spec.metric.name != as_claimed.metric.name) spec.failed_as = spec.floor = std::nullopt;
+  spec.forget_numbers_of(as_claimed.metric);
   check_hardware(spec);
   const std::filesystem::path folder = results_folder(given, document);
   const std::vector<RunRecord> runs =

@@ -125,10 +125,10 @@ int run_timeline(const std::vector<std::string>& arguments) {
       "same schedule as planned, simulated with the medians of the run's own times, above what was "
       "measured.");
   line.positional("DIR", "the folder of a run, or of a sweep with --where", 1, 1);
-  line.option("svg", "FILE", "where the picture goes; default: timeline.svg in the run's folder");
+  line.output("svg", "FILE", "where the picture goes; default: timeline.svg in the run's folder");
   line.where();
   line.option("longest", "N", "how many idle times are listed", "10");
-  line.option("json", "FILE", "write all figures as JSON, every idle time with its parts included");
+  line.output("json", "FILE", "write all figures as JSON, every idle time with its parts included");
   if (!line.parse(arguments)) return 0;
   const int longest = line.integer("longest");
   if (longest < 1)

@@ -100,8 +100,23 @@ def refused(where, reason):
     return Refusal(f"{where} {reason} (docs/formats/graph.md)")
 
 
+def check_division(written, where):
+    """Refuses a division of integers that the program refuses: check_division() of models/graph/graph_meta.cpp."""
+    given = written["arguments"]
+    if all("float" in each["type"] for each in written["outputs"]):
+        return
+    by = given.get("other")
+    known = type(by) is int and by != -1 and abs(by) < 1 << 31
+    if given.get("rounding_mode") == "trunc" and not known:
+        raise Refusal(f"{where} divides integers with rounding_mode 'trunc' by {by if type(by) is int else 'a tensor'}; "
+                      "expected rounding_mode 'floor', or a number of 31 bits that is not -1")
+    if type(by := given.get("divisor_override")) is int and by < 1:
+        raise Refusal(f"{where} divides integers by divisor_override {by}; expected at least 1")
+
+
 def check_node(written, where):
-    """Refuses a node of graph.json that drops in a way that the program refuses."""
+    """Refuses a node of graph.json that drops or divides in a way that the program refuses."""
+    check_division(written, where)
     name, given = written["operator"], written["arguments"]
     drops = given.get("p", 0) if name in DROPS else given.get("dropout_p", 0) if name == ATTENTION else given.get("dropout", 0)
     if "batch_sizes" in given:

@@ -16,11 +16,6 @@ namespace {
 
 constexpr std::int64_t kHeader = 8;
 
-unsigned flip_of(const SortQuantization& settings) {
-  const int bits = settings.code_bits();
-  return settings.container && (bits == 8 || bits == 16) ? 1u << (bits - 1) : 0;
-}
-
 /// [groups, 2]: least and greatest value of each group when sorted values are cut into equal parts.
 at::Tensor ends_of_parts(const at::Tensor& sorted, std::int64_t groups) {
   const at::Tensor g = at::arange(groups + 1, sorted.options().dtype(at::kLong));
@@ -89,7 +84,7 @@ at::Tensor codes_of(const SortQuantization& settings, const std::array<at::Tenso
   const at::Tensor level = x.sub(low.index_select(0, group)).div(divisor).round().clamp(0, levels);
   const at::Tensor codes =
       group.to(at::kInt) * (1 << settings.bits) + level.nan_to_num(0).to(at::kInt);
-  return codes.bitwise_xor(static_cast<std::int64_t>(flip_of(settings)));
+  return codes.bitwise_xor(static_cast<std::int64_t>(settings.flip()));
 }
 
 void write_header(const SortQuantization& settings, const at::Tensor& payload) {
@@ -128,7 +123,7 @@ void decode_on_device(const SortQuantization& wanted, const at::Tensor& payload,
   const at::Tensor codes =
       unpacked(payload.narrow(0, at, packed_bytes(x.numel(), settings.field_bits())), x.numel(),
                settings.field_bits())
-          .bitwise_xor(static_cast<std::int64_t>(flip_of(settings)));
+          .bitwise_xor(static_cast<std::int64_t>(settings.flip()));
   const at::Tensor group =
       codes.bitwise_right_shift(settings.bits).clamp_max(settings.groups() - 1);
   const at::Tensor level = codes.bitwise_and((1 << settings.bits) - 1).to(at::kFloat);

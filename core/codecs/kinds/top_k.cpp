@@ -132,8 +132,8 @@ class TopKCoder final : public Coder {
     else if (!choose(v, layout, payload))
       return out.leave_raw();
     if (errors_.active(x, call)) errors_.keep(v - values_of(payload, layout).view(x.sizes()), call);
-    if (settings_.mask_gradient && call.training && !call.backward)
-      masks_[key(call)] = mask_of(payload, layout).to(at::kBool).view(x.sizes());
+    if (settings_.mask_gradient && call.training && !call.backward && call.gradients > 0)
+      masks_[key(call)] = {mask_of(payload, layout).to(at::kBool).view(x.sizes()), call.gradients};
   }
 
   at::Tensor decode(const at::Tensor& payload, at::IntArrayRef sizes, const CodecCall&) override {
@@ -145,8 +145,9 @@ class TopKCoder final : public Coder {
   at::Tensor through(const at::Tensor& gradient, const CodecCall& call) override {
     const auto mask = masks_.find(key(call));
     if (mask == masks_.end()) return gradient;  // it was sent raw, or masks are off
-    const at::Tensor masked = at::where(mask->second, gradient, at::zeros({}, gradient.options()));
-    masks_.erase(mask);
+    const at::Tensor masked =
+        at::where(mask->second.sent, gradient, at::zeros({}, gradient.options()));
+    if (--mask->second.gradients == 0) masks_.erase(mask);
     return masked;
   }
 
@@ -156,10 +157,14 @@ class TopKCoder final : public Coder {
  private:
   using Key = std::tuple<int, int, std::int64_t>;  ///< identifies a micro-batch
   static Key key(const CodecCall& call) { return {call.epoch, call.minibatch, call.first_sample}; }
+  struct Mask {
+    at::Tensor sent;    ///< kBool, of the tensor's sizes
+    int gradients = 0;  ///< that are still to come
+  };
 
   const TopKSettings& settings_;
   ErrorFeedback errors_;
-  std::map<Key, at::Tensor> masks_;  ///< of micro-batches whose backward is outstanding
+  std::map<Key, Mask> masks_;  ///< of micro-batches whose backward is outstanding
 };
 
 class TopK final : public Codec {

@@ -31,12 +31,6 @@ std::int64_t padded(std::int64_t bytes) {
   throw Error(ErrorKind::Data, "a message of sort_quantization is damaged: " + what);
 }
 
-/// Bits of a code to invert: the highest one if the code fills its container, which is signed.
-unsigned flip_of(const SortQuantization& settings) {
-  const int bits = settings.code_bits();
-  return settings.container && (bits == 8 || bits == 16) ? 1u << (bits - 1) : 0;
-}
-
 QuantizedGroup group_between(const SortQuantization& settings, float low, float high) {
   return {low, (high - low) / static_cast<float>((1 << settings.bits) - 1), high};
 }
@@ -104,7 +98,7 @@ void encode_codes(const SortQuantization& settings, const GroupTable& table,
                   std::span<const float> values, std::span<std::byte> into,
                   const ForPieces& pieces) {
   const int field = settings.field_bits();
-  const unsigned flip = flip_of(settings);
+  const unsigned flip = settings.flip();
   for_blocks(std::ssize(values), field, into, pieces,
              [&](std::size_t at, std::size_t size, std::span<std::byte> bytes) {
                alignas(64) std::array<Code, kBlock> codes;
@@ -119,7 +113,7 @@ void decode_codes(const SortQuantization& settings, const GroupTable& table,
                   std::span<const std::byte> from, std::span<float> values,
                   const ForPieces& pieces) {
   const int field = settings.field_bits();
-  const unsigned flip = flip_of(settings);
+  const unsigned flip = settings.flip();
   const bool checked = field > settings.code_bits();
   for_blocks(std::ssize(values), field, from, pieces,
              [&](std::size_t at, std::size_t size, std::span<const std::byte> bytes) {

@@ -43,6 +43,10 @@ struct SortQuantization {
   int code_bits() const { return bits + split; }
   /// Bits that a code takes in the payload.
   int field_bits() const { return container ? (code_bits() <= 8 ? 8 : 16) : code_bits(); }
+  /// Bits of a code to invert: the highest one if the code fills its container, which is signed.
+  unsigned flip() const {
+    return container && (code_bits() == 8 || code_bits() == 16) ? 1u << (code_bits() - 1) : 0;
+  }
   std::int64_t groups() const { return std::int64_t{1} << split; }
   /// Whether limits come from a sample, which has values and not ranks: equal values share a group.
   bool samples() const { return sampled && split > 0; }

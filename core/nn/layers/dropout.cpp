@@ -63,7 +63,7 @@ class Dropout final : public Layer {
     const at::Tensor mask =
         at::empty(shape, at::TensorOptions(double_precision ? at::kDouble : at::kFloat));
     if (mask.numel() == 0) return mask.to(input.options());
-    const RandomStream stream(pass.seed, "dropout", name_hash_, when(pass));
+    const RandomStream stream(pass.seed, "dropout", name_hash_, pass.time());
     if (double_precision)
       fill(mask.mutable_data_ptr<double>(), scale_, mask, pass, stream);
     else
@@ -102,11 +102,6 @@ class Dropout final : public Layer {
   std::vector<std::int64_t> mask_shape(const at::Tensor& input) const {
     if (unit_ == Unit::Channel) return {input.size(0), input.size(1), 1, 1};
     return input.sizes().vec();
-  }
-
-  static std::uint64_t when(const Pass& pass) {
-    return (std::uint64_t{static_cast<std::uint32_t>(pass.epoch)} << 32) |
-           static_cast<std::uint32_t>(pass.minibatch);
   }
 
   Unit unit_;

@@ -2,8 +2,10 @@
 // Gap-aware penalty (Barkai et al., 2020, arXiv 1909.10802): a gradient is divided, element by
 // element, by how far its weights have moved meanwhile, in steps of average length.
 //   g ← g / (1 + |W_now − W_read| / C),  C = lr_max·(√(s/(1−βᵗ)) + ε),  s ← βs + (1−β) v⊙v
-// v is a step of the optimizer per learning rate, (W_before − W_after)/lr: of SGD the velocity, as
-// the paper has it. The decoupled weight decay is not penalised.
+// v is a whole step per learning rate, (W_before − W_after)/lr: of SGD the velocity, as the paper
+// has it. Decoupled weight decay and the corrections of a rule before this one are part of v,
+// because they are part of |W_now − W_read|, too. Only the gradient is divided, not the decoupled
+// decay.
 #include <cmath>
 
 #include "core/optim/gradient_rules/gradient_rule.h"

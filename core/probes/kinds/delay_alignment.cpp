@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // delay_alignment: whether a gradient still points where an earlier one did. With g_t the gradient
-// that update t of a stage applies and τ = `delay`: cosine = g_t·g_{t−τ} / (|g_t| |g_{t−τ}|), with
-// t−τ the update of a mini-batch that is measured. By default τ is the forward delay that
-// `pipewright stability` prints: updates between the version that the stage's forwards read,
-// without predicted steps, and the one that their gradient is applied to. It is the age of what a
-// gradient knows of the weights, also where a prediction or an extrapolation makes the best of it.
-// A stage keeps one gradient from update t−τ to update t.
+// of update t of a stage, before any gradient rule, and τ = `delay`: cosine = g_t·g_{t−τ} / (|g_t|
+// |g_{t−τ}|), with t−τ the update of a mini-batch that is measured. By default τ is the forward
+// delay that `pipewright stability` prints: updates between the version that the stage's forwards
+// read, without predicted steps, and the one that their gradient is applied to. It is the age of
+// what a gradient knows of the weights, also where a prediction or an extrapolation makes the best
+// of it. A stage keeps one gradient from update t−τ to update t.
 #include <deque>
 
 #include "core/probes/measures.h"
@@ -20,14 +20,14 @@ class DelayAtStage final : public StageProbe {
 
   void updates(const Update& update, const Finding& found) override {
     const int now = update.stage.weights().latest_number();
-    Gradients applied;
+    Gradients gradients;
     const bool due = !kept_.empty() && kept_.front().update + delay_ <= now;
-    if (due || update.measured) applied = applied_by(update.stage);
+    if (due || update.measured) gradients = unruled_gradients(update.stage);
     if (due) {
-      found("cosine", compare(applied, kept_.front().gradients).cosine);
+      found("cosine", compare(gradients, kept_.front().gradients).cosine);
       kept_.pop_front();
     }
-    if (update.measured) kept_.push_back({now, std::move(applied)});
+    if (update.measured) kept_.push_back({now, std::move(gradients)});
   }
 
   void drained() override { kept_.clear(); }
@@ -53,7 +53,8 @@ class DelayAlignment final : public Probe {
             {0, 1e6}))) {}
   std::vector<Quantity> quantities() const override {
     return {{"cosine",
-             "of the angle between the gradient of an update and that of `delay` updates before"}};
+             "of the angle between the gradient of an update, before gradient rules, and that of "
+             "`delay` updates before"}};
   }
   bool needs_delays() const override { return delay_ == 0; }
   std::unique_ptr<StageProbe> at(const ProbedStage& stage) const override {
@@ -67,6 +68,6 @@ class DelayAlignment final : public Probe {
 }  // namespace
 
 PIPEWRIGHT_PROBE(delay_alignment, DelayAlignment,
-                 "Angle between a gradient and the one that was applied some updates before.")
+                 "Angle between the gradient of an update and that of some updates before.")
 
 }  // namespace pipewright

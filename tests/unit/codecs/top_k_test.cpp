@@ -94,6 +94,18 @@ TEST(TopK, MasksGradientsOnlyIfAsked) {
   EXPECT_TRUE(masking.sender().through(g, back).equal(at::tensor({0.F, 2.F, 0.F, 4.F})));
 }
 
+TEST(TopK, KeepsAMaskUntilTheLastGradientHasComeBack) {
+  const at::Tensor x = at::tensor({1.F, -5.F, 0.F, 4.F}), g = at::tensor({1.F, 2.F, 3.F, 4.F});
+  CodecTrial codec("top_k", "{fraction: 0.5, mask_gradient: true}");
+  const CodecCall awaited{.gradients = 2, .minibatch = 3}, none{.gradients = 0, .minibatch = 4};
+  codec.frame(x, awaited);
+  codec.frame(x, none);
+  for (int gradient = 0; gradient < 2; ++gradient)
+    EXPECT_TRUE(codec.sender().through(g, awaited).equal(at::tensor({0.F, 2.F, 0.F, 4.F})));
+  EXPECT_TRUE(codec.sender().through(g, awaited).equal(g)) << "the mask is still there";
+  EXPECT_TRUE(codec.sender().through(g, none).equal(g)) << "a mask that nobody needs";
+}
+
 TEST(TopK, RefusesPositionsThatDoNotAscendOrLieOutside) {
   const std::vector<float> values{1, 2};
   std::vector<float> x(10);

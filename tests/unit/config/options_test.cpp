@@ -288,6 +288,18 @@ TEST(Options, PathsBeginInTheFolderOfTheFileThatNamesThem) {
   EXPECT_EQ(*reading.options.resolved().find("none"), Value::of(""));
 }
 
+TEST(Options, RefusesPathsThatNoRecordCouldHold) {
+  const Value document = parse_yaml("{data: x.csv, absolute: /z}", "d\xff/f.yaml");
+  Problems problems;
+  Options options(&document, "part", problems);
+  EXPECT_EQ(options.path("data", "", ""), "");
+  EXPECT_EQ(options.path("absolute", "", ""), "/z");
+  ASSERT_EQ(problems.errors().size(), 1u);
+  const std::string error = problems.errors().front().what();
+  EXPECT_NE(error.find("part.data is "), std::string::npos) << error;
+  EXPECT_NE(error.find("/d\\xff/x.csv, which is not UTF-8"), std::string::npos) << error;
+}
+
 TEST(Options, ResolvesToEveryOptionInTheOrderRead) {
   Reading reading("train: {seed: 1e1}\nrest: [1, {a: b}]\n", "");
   Options train = reading.options.section("train", "");

@@ -142,6 +142,28 @@ TEST(Sweep, ReportsAllItsFaultsTogether) {
             "f.yaml:5:23: sweep.grid: 'name' cannot vary within a sweep");
 }
 
+TEST(Sweep, RefusesAnArgumentThatEveryRunReplaces) {
+  const auto refusal = [](const std::string& sweep, const std::string& key,
+                          const std::string& given) {
+    Value document = parse_yaml("a: 1\ns: {name: x, v: 1}\nsweep: " + sweep, "f.yaml");
+    Problems problems;
+    set_path(document, key, parse_scalar(given, "--set " + key), problems);
+    problems.throw_if_any();
+    return error_text([&] { expand_sweep(document); });
+  };
+  const auto lost = [](const std::string& key) {
+    return concat("--set ", key,
+                  ": has no effect, because the sweep gives every run a value of its own; change "
+                  "that value, as with --set 'sweep.grid.train.seed=[7]'");
+  };
+  EXPECT_EQ(refusal("{grid: {a: [1, 2]}}", "a", "3"), lost("a"));
+  EXPECT_EQ(refusal("{grid: {a: [1, 2]}}", "a", "[]"), lost("a"));
+  EXPECT_EQ(refusal("{points: [{s: {name: y}}, {s: {name: z}}]}", "s.v", "3"), lost("s.v"));
+  EXPECT_EQ(refusal("{points: [{s: {name: y}}, {a: 2}]}", "s.v", "3"), "no error");
+  EXPECT_EQ(refusal("{points: [{s.name: y}, {s.name: z}]}", "s", "{name: q, v: 2}"), "no error");
+  EXPECT_EQ(refusal("{grid: {a: [1, 2]}}", "b", "3"), "no error");
+}
+
 TEST(Sweep, RefusesMoreRunsThanAnyoneCanWant) {
   std::string list = "[0";
   for (int i = 1; i < 1000; ++i) list += concat(", ", i);

@@ -146,6 +146,12 @@ TEST(ToJson, IsReadBackAsTheSameValue) {
   }
 }
 
+// One such byte makes a whole file of results unreadable.
+TEST(ToJson, HasNoByteThatIsNotUtf8) {
+  EXPECT_EQ(to_json(Value::of("o\xffut\xe2\x82")), "\"o\ufffdut\ufffd\ufffd\"");
+  EXPECT_EQ(to_yaml(Value::of("o\xffut")), "\"o\ufffdut\"\n");
+}
+
 TEST(ToJson, KeepsTheOrderOfKeysAndTheKindOfNumbers) {
   EXPECT_EQ(to_json(read_back("b: 1.0\na: [1, \"x\\ny\"]\nc: 1e-7")),
             R"({"b":1.0,"a":[1,"x\ny"],"c":1e-07})");

@@ -51,6 +51,11 @@ TEST_F(SmallByteBpe, NamesWhatIsDamaged) {
   EXPECT_TRUE(contains(refusal("encoder.json", with("257", "259")),
                        "has id 259, must be an integer from 0 to 258"));
   EXPECT_TRUE(contains(refusal("encoder.json", with("257", "-1")), "has id -1"));
+  EXPECT_TRUE(contains(refusal("encoder.json", with("257", "2.5")), "has id 2.5"));
+  EXPECT_TRUE(contains(refusal("encoder.json", with("257", "[257]")), "token 'low' has id a list"));
+  EXPECT_TRUE(contains(refusal("encoder.json", with("257", "{}")), "has id a mapping"));
+  EXPECT_TRUE(contains(refusal("encoder.json", "7"), "is not a JSON object"));
+  EXPECT_TRUE(contains(refusal("encoder.json", with("{", "{\"low\":257,")), "'low' twice"));
   EXPECT_TRUE(contains(refusal("encoder.json", with("257", "256")), "given to two tokens"));
   EXPECT_TRUE(contains(refusal("encoder.json", with("\"low\"", "\"\u20ac\"")), "for no byte"));
   EXPECT_TRUE(contains(refusal("encoder.json", with("\"A\"", "\"AA\"")), "for the byte 65"));
@@ -69,6 +74,16 @@ TEST_F(SmallByteBpe, NamesWhatIsDamaged) {
   EXPECT_TRUE(contains(refusal("dict.txt", ""), "is empty"));
   std::filesystem::remove(folder_ / "vocab.bpe");
   EXPECT_TRUE(contains(refusal(), "no such file"));
+}
+
+// A reader that builds a tree takes gibibytes for it, and the tree's end overflows the stack.
+TEST_F(SmallByteBpe, RefusesBracketsAtTheFirst) {
+  const std::string brackets(std::size_t{15} << 20, '[');
+  EXPECT_TRUE(contains(refusal("encoder.json", brackets), "is not a JSON object"));
+  EXPECT_TRUE(contains(refusal("encoder.json", "{\"a\":" + brackets), "'a' has id a list"));
+  std::string nested;
+  for (int i = 0; i < 200'000; ++i) nested += "{\"a\":";
+  EXPECT_TRUE(contains(refusal("encoder.json", nested), "'a' has id a mapping"));
 }
 
 // dict.txt of the fixture: the tokens from the last to the first, then one filler word.

@@ -381,6 +381,68 @@ TEST_F(TensorsDataset, NumbersClassesOfTextByTheNamesOfTheTrainingPart) {
   EXPECT_TRUE(data("a,y\n4,poor\n")->remarks().empty()) << "texts are numbered from 0";
 }
 
+/// By its numbers alone no one can tell that a test file has its columns in another order.
+TEST_F(TensorsDataset, FindsTheColumnsOfATestFileByTheNamesOfTheTrainingFile) {
+  const std::filesystem::path train = folder_ / "t.csv", test = folder_ / "u.csv";
+  fixtures::put(train, ",width,height,kind\n0,1,2,0\n1,3,4,1\n");
+  const auto opened_with = [&](const std::string& text, const std::string& more = "") {
+    fixtures::put(test, text);
+    auto data = make_dataset("tensors", concat("{file: '", train.string(), "', test_file: '",
+                                               test.string(), "'", more, "}"));
+    data->open({});
+    return data;
+  };
+  const std::vector<std::int64_t> first{0};
+  for (const char* more : {"", ", columns: [2, 3], target: 4", ", columns: [width, height]"}) {
+    const auto data = opened_with("kind,colour,height,width\n1,red,6,5\n", more);
+    const Batch batch = data->batch(Split::Test, first, nullptr);
+    EXPECT_EQ(values_of<double>(batch.x[0]), (std::vector<double>{5, 6})) << more;
+    EXPECT_EQ(values_of<std::int64_t>(batch.y), (std::vector<std::int64_t>{1})) << more;
+  }
+  const auto refusal = [&](const std::string& text) {
+    return error_of([&] { opened_with(text); });
+  };
+  EXPECT_TRUE(contains(refusal("kind,size\n1,5\n"),
+                       "u.csv: lacks the columns 'width' and 'height' of t.csv; expected"));
+  EXPECT_TRUE(contains(refusal("kind,width,Height\n1,5,6\n"),
+                       "u.csv: lacks the column 'height' of t.csv; expected"));
+  EXPECT_TRUE(
+      contains(refusal("0,5,6,1\n"), "u.csv: the first line names no columns, that of t.csv does"));
+  EXPECT_TRUE(contains(refusal("width,width,height,kind\n1,5,6,1\n"),
+                       "u.csv: has several columns 'width'"));
+}
+
+/// Names that do not tell columns apart choose them by their place, where the other file has them.
+TEST_F(TensorsDataset, FindsColumnsThatShareANameByTheirPlace) {
+  const std::filesystem::path train = folder_ / "t.csv", test = folder_ / "u.csv";
+  fixtures::put(train, "a,a,y\n1,2,0\n3,4,1\n");
+  const auto opened_with = [&](const std::string& text) {
+    fixtures::put(test, text);
+    auto data = make_dataset(
+        "tensors", concat("{file: '", train.string(), "', test_file: '", test.string(), "'}"));
+    data->open({});
+    return data;
+  };
+  const std::vector<std::int64_t> first{0};
+  const Batch batch = opened_with("a,a,y\n5,6,1\n")->batch(Split::Test, first, nullptr);
+  EXPECT_EQ(values_of<double>(batch.x[0]), (std::vector<double>{5, 6}));
+  EXPECT_TRUE(contains(error_of([&] { opened_with("a,y,a\n5,1,6\n"); }),
+                       "u.csv: lacks the column 'a' of t.csv"));
+}
+
+/// Without names there is the place only.
+TEST_F(TensorsDataset, FindsColumnsByTheirPlaceWithoutNames) {
+  const std::filesystem::path train = folder_ / "t.csv", test = folder_ / "u.csv";
+  fixtures::put(train, "1,2,0\n3,4,1\n");
+  fixtures::put(test, "a,b,y\n5,6,1\n");
+  auto data = make_dataset(
+      "tensors", concat("{file: '", train.string(), "', test_file: '", test.string(), "'}"));
+  data->open({});
+  const std::vector<std::int64_t> first{0};
+  EXPECT_EQ(values_of<double>(data->batch(Split::Test, first, nullptr).x[0]),
+            (std::vector<double>{5, 6}));
+}
+
 TEST_F(TensorsDataset, TakesTwoTextsForOneLabel) {
   const std::filesystem::path path = folder_ / "t.csv";
   const auto opened_with = [&](const std::string& text) {

@@ -263,6 +263,48 @@ TEST(UpdateFeedback, CorrectsWhatTheOptimizerDoesAtTheCorrectedWeights) {
     }
 }
 
+/// A step's length has what moves weights apart: a correction by a rule that stands before.
+TEST(GapAware, MeasuresTheCorrectionsOfRulesBeforeIt) {
+  const FlatLayout layout = flat_layout({{"a", {2}}}, 8);
+  const auto steps_of = [&](std::vector<std::string> names) {
+    std::vector<NamedGradientRule> rules;
+    for (const std::string& name : names)
+      rules.push_back({name, made_rule(name, name == "gap_aware" ? "{decay: 0}" : "{}")});
+    const StageGradientRules all(std::move(rules), layout.size, at::kDouble);
+    at::Tensor weights = at::zeros({layout.size}, at::kDouble);
+    for (std::int64_t t = 0; t < 2; ++t) {
+      const at::Tensor before = weights.clone();
+      weights -= t == 0 ? 0.1 : 0.3;
+      all.stepped({.before = before, .after = weights, .updates = t, .lr = 0.5});
+    }
+    const NamedTensors slots = all.slots();
+    const auto mean =
+        std::ranges::find(slots, "gap_aware.step_square", &NamedTensors::value_type::first);
+    return std::sqrt(mean->second[0].item<double>());
+  };
+  EXPECT_NEAR(steps_of({"gap_aware", "error_feedback"}), 0.3 / 0.5, tolerance::kFewOperations);
+  EXPECT_NEAR(steps_of({"error_feedback", "gap_aware"}), (0.3 + 0.2) / 0.5,
+              tolerance::kFewOperations);
+}
+
+/// Without a gradient, AdamW's decay alone moves weights, by lr·λ·W.
+TEST(GapAware, MeasuresTheDecayOfAdamw) {
+  const auto optimizer = make_optimizer("adamw", "{weight_decay: 0.5}");
+  StageParts parts{.options = at::kDouble};
+  parts.layers = {linear(3, 2)};
+  parts.layers[0]->set_name("0");
+  parts.optimizer = optimizer.get();
+  parts.gradient_rules = {{"gap_aware", made_rule("gap_aware", "{decay: 0}")}};
+  Stage stage(std::move(parts), 1);
+  const at::Tensor weights = stage.weights().latest().clone();
+  stage.gradients()[0] = at::zeros({2, 3}, at::kDouble);
+  stage.gradients()[1] = at::zeros({2}, at::kDouble);
+  stage.update(/*in_place=*/true, 0.1);
+  const FlatLayout::Entry& matrix = stage.layout().entries[0];
+  expect_near(matrix.view(stage.rule_slots()[0].second), (0.5 * matrix.view(weights)).square(),
+              tolerance::kPrediction);
+}
+
 /// The drift of PipeMare is that of the corrected weights.
 TEST(UpdateFeedback, IsPartOfTheDrift) {
   CorrectedStage corrected("sgd", "{momentum: 0.9}", {.options = at::kDouble, .drift_decay = 0.5});

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "core/drawing/render_page.h"
 #include "core/planning/print_points.h"
 
 namespace pipewright {
@@ -136,6 +137,44 @@ TEST(BestMap, NamesTheBestAndWhatIsNearInEachCell) {
                            ">none fits</text>", ">A &lt;plan&gt;</text>", ">best in 1 cell</text>",
                            ">best in 0 cells, within 1 % in 1</text>"})
     EXPECT_NE(svg.find(text), std::string::npos) << text << "\n" << svg;
+}
+
+/// What the elements `text` of a drawing say.
+std::vector<std::string> texts_in(const std::string& svg) {
+  std::vector<std::string> texts;
+  for (std::size_t end = svg.find("</text>"); end != std::string::npos;
+       end = svg.find("</text>", end + 1)) {
+    const std::size_t begin = svg.rfind('>', end) + 1;
+    texts.push_back(svg.substr(begin, end - begin));
+  }
+  return texts;
+}
+
+TEST(BestMap, HasALegendThatFitsOntoThePage) {
+  SimulatedSweep sweep = empty_sweep();
+  add(sweep, "gpipe", 4, 10, 100);
+  add(sweep, "gpipe", 8, 10, 90);
+  add(sweep, "zb_h1", 4, 10, 99.5);
+  const std::string svg = render_best_map(sweep, best_points(sweep), "t");
+  EXPECT_NE(svg.find("width=\"560\""), std::string::npos);
+  const std::vector<std::string> texts = texts_in(svg);
+  for (const std::string& text : texts) EXPECT_LT(28 + text_width(text, 11), 560 - 28) << text;
+  const std::string all = join(texts, " ");
+  EXPECT_NE(all.find("M: micro-batches; /s: samples a second; ≈ and a stripe: others within 1 % of "
+                     "the best The best is the fastest that fits; what"),
+            std::string::npos)
+      << all;
+}
+
+/// In narrow cells there is no pace, and where one scheme is far ahead none is near.
+TEST(BestMap, HasALegendOfWhatIsThere) {
+  SimulatedSweep sweep = empty_sweep();
+  for (int bandwidth = 1; bandwidth <= 30; ++bandwidth)
+    add(sweep, "one_f_one_b", 4, bandwidth, 123456);
+  const std::string all = join(texts_in(render_best_map(sweep, best_points(sweep), "t")), " ");
+  EXPECT_EQ(all.find("samples a second"), std::string::npos) << all;
+  EXPECT_EQ(all.find("stripe"), std::string::npos) << all;
+  EXPECT_NE(all.find("M: micro-batches The best"), std::string::npos) << all;
 }
 
 TEST(BestMap, WithManyColumnsHasLettersThatItsLegendExplains) {

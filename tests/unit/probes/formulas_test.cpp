@@ -357,6 +357,26 @@ TEST(ProbeFormulas, OfDelayAlignmentAndNorms) {
   norms.expect_no_more();
 }
 
+/// Clipping, of a stage or of the model, shows in the update and not in the gradient.
+TEST(ProbeFormulas, OfNormsAreOfTheGradientBeforeItsRules) {
+  const std::string flushing =
+      "scheme: {name: gpipe}, optimizer: {name: sgd, momentum: 0}, "
+      "probes: [{name: norms, every: 1}]";
+  Trial plain(flushing);
+  for (const char* over : {"stage", "model"}) {
+    Trial clipped(
+        concat(flushing, ", gradient_rules: [{name: clip, norm: 1.0e-4, over: ", over, "}]"));
+    for (const auto& [stage, unused] : plain.seen.updates_of) {
+      const auto first = [&](Trial& trial, const char* quantity) {
+        return trial.found.at({stage, 0, quantity});
+      };
+      clipped.expect(stage, 0, "gradient", first(plain, "gradient"));
+      EXPECT_GT(first(plain, "gradient"), 1e-3) << "would be clipped";
+      EXPECT_LT(first(clipped, "update"), first(plain, "update") / 2) << over;
+    }
+  }
+}
+
 /// The gradient of the mean cross entropy of a chain of tanh layers that ends with a linear one, by
 /// backpropagation written out; one layer a stage.
 std::vector<VectorXd> gradient_of_chain(const std::vector<VectorXd>& parameters, const MatrixXd& x,

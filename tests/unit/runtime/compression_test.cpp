@@ -3,14 +3,19 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <map>
 #include <memory>
+#include <optional>
+#include <tuple>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/runtime/executor.h"
 #include "core/schedule/traffic.h"
 #include "core/tensors/torch.h"
+#include "tests/unit/runtime/in_processes.h"
 #include "tests/unit/runtime/laboratory.h"
+#include "tests/unit/schemes/scheme_cases.h"
 
 namespace pipewright::test {
 namespace {
@@ -44,6 +49,71 @@ class RoundedBehind final : public Layer {
 
  private:
   LayerPtr inner_;
+};
+
+/// Another layer, of whose output only the largest two fifths are left, and only their gradients.
+class MaskedBehind final : public Layer {
+ public:
+  explicit MaskedBehind(LayerPtr inner) : inner_(std::move(inner)) {
+    Layer::set_name(inner_->name());
+  }
+  std::vector<ParameterSpec> parameters() const override { return inner_->parameters(); }
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
+                     std::span<at::Tensor> buffers, const Pass& pass) const override {
+    const at::Tensor output = inner_->forward(input, parameters, buffers, pass);
+    const at::Tensor sizes = output.detach().abs().view({-1});
+    const at::Tensor order = std::get<1>(sizes.sort(/*stable=*/true, 0, /*descending=*/true));
+    const at::Tensor largest =
+        at::zeros_like(sizes).index_fill(0, order.narrow(0, 0, 2 * sizes.numel() / 5), 1);
+    return at::where(largest.view(output.sizes()) == 1, output, at::zeros({}, output.options()));
+  }
+
+ private:
+  LayerPtr inner_;
+};
+
+constexpr const char* kMasked = "{forward: {name: top_k, fraction: 0.4, mask_gradient: true}}";
+
+/// Gradients that coders still await, by coder and micro-batch.
+struct Ledger {
+  using Key = std::tuple<const Coder*, int, int, std::int64_t>;
+  std::map<Key, int> due;
+  int gradients = 0;  ///< that have come
+
+  static Key key(const Coder& coder, const CodecCall& call) {
+    return {&coder, call.epoch, call.minibatch, call.first_sample};
+  }
+};
+
+/// Sends values as they are, and notes in a ledger which gradients it awaits.
+class NotedCoder final : public Coder {
+ public:
+  explicit NotedCoder(Ledger& ledger) : ledger_(ledger) {}
+  void encode(const at::Tensor& x, const CodecCall& call, FrameBuilder& out) override {
+    out.payload(static_cast<std::int64_t>(x.nbytes())).copy_(x.view({-1}).view(at::kByte));
+    ledger_.due[Ledger::key(*this, call)] += call.gradients;
+  }
+  at::Tensor decode(const at::Tensor& payload, at::IntArrayRef sizes, const CodecCall&) override {
+    return payload.clone().view(at::kFloat).view(sizes);
+  }
+  at::Tensor through(const at::Tensor& gradient, const CodecCall& call) override {
+    --ledger_.due[Ledger::key(*this, call)];
+    ++ledger_.gradients;
+    return gradient;
+  }
+
+ private:
+  Ledger& ledger_;
+};
+
+class Noted final : public Codec {
+ public:
+  explicit Noted(Ledger& ledger) : ledger_(ledger) {}
+  std::unique_ptr<Coder> coder() const override { return std::make_unique<NotedCoder>(ledger_); }
+  std::optional<std::int64_t> payload_bytes(at::IntArrayRef) const override { return {}; }
+
+ private:
+  Ledger& ledger_;
 };
 
 constexpr const char* kBoth = "{name: bf16, backward: {name: fp16}}";
@@ -112,6 +182,87 @@ TEST(Compression, GivesTheSameBitsInEveryExecutionAndScheme) {
     Laboratory laboratory(
         concat("{pipeline.compression: ", kBoth, ", scheme: {name: ", scheme, "}}"));
     expect_same_bits(laboratory, scheme);
+  }
+}
+
+TEST(Compression, MasksGradientsThatHaveNoCodecLikeALayerThatDoes) {
+  for (const char* recompute : {"never", "always"})
+    for (const int microbatches : {1, 4}) {
+      const std::string shape =
+          concat("scheme: {name: one_f_one_b}, pipeline.microbatches: ", microbatches);
+      Laboratory cut(concat("{pipeline.compression: ", kMasked, ", pipeline.recompute: ", recompute,
+                            ", ", shape, "}"));
+      Laboratory whole(concat("{pipeline.stages: 1, ", shape, "}"));
+      for (std::size_t layer = 0; layer < 3; ++layer)
+        whole.experiment.layers[layer] =
+            std::make_shared<MaskedBehind>(whole.experiment.layers[layer]);
+      const Stages a = cut.plan().stages(), b = whole.plan().stages();
+      const RunResult masked = train(cut.plan(), a, Execution::Serial);
+      EXPECT_EQ(flat_losses(masked), flat_losses(train(whole.plan(), b, Execution::Serial)));
+      EXPECT_EQ(difference(a, b), "") << recompute << ", " << microbatches;
+    }
+}
+
+TEST(Compression, MasksGradientsAlikeWithoutACodecAndWithOneThatLosesNothing) {
+  for (const SchemeCase& scheme : scheme_of_each_kind()) {
+    const auto trained = [&](bool masks, bool coded) {
+      Laboratory laboratory(
+          concat("{scheme: ", scheme_text(scheme), ", pipeline.microbatches: 4, ",
+                 "pipeline.compression: {forward: {name: top_k, fraction: 0.4, mask_gradient: ",
+                 masks ? "true" : "false", "}}}"));
+      Problems problems;
+      const Value nothing = parse_yaml("{}", "none.yaml");
+      Options options(&nothing, "codec", problems);
+      if (coded)
+        for (EdgeCodecs& edge : laboratory.experiment.pipeline.compression)
+          edge.backward = {"none", Registry<Codec>::instance().find("none")->make(options)};
+      Stages stages = laboratory.plan().stages();
+      train(laboratory.plan(), stages, Execution::Serial);
+      return stages;
+    };
+    const Stages masked = trained(true, false);
+    EXPECT_EQ(difference(masked, trained(true, true)), "") << scheme.name;
+    EXPECT_NE(difference(masked, trained(false, false)), "") << scheme.name;
+  }
+}
+
+TEST(Compression, MasksGradientsThatHaveNoCodecInEveryExecution) {
+  for (const char* scheme : {"gpipe", "pipedream", "zb_h1", "interlocking"})
+    for (const char* rest : {"pipeline.replicas: 2", "train.precision: float16"})
+      expect_same_bits_in_processes(concat("{pipeline.compression: ", kMasked, ", scheme: {name: ",
+                                           scheme, "}, pipeline.microbatches: 4, ", rest, "}"));
+}
+
+/// So a coder may forget what it has kept for gradients once these have come.
+TEST(Compression, TellsCodersHowManyGradientsComeBack) {
+  constexpr const char* kUNet =
+      "model: {name: unet, depth: 2, convolutions: 1, base_channels: 4, channels: 1, size: 8}, "
+      "loss: {name: binary_cross_entropy}, dataset.classes: 2, pipeline.balance: layers";
+  std::vector<std::string> all{concat("{scheme: {name: gpipe}, ", kUNet, "}")};
+  std::vector<SchemeCase> schemes = scheme_of_each_kind();
+  schemes.push_back({"interlocking", "{width: 1}"});
+  schemes.push_back({"interlocking", "{width: 3}"});
+  for (const SchemeCase& scheme : schemes)
+    all.push_back(concat("{scheme: ", scheme_text(scheme), ", pipeline.microbatches: 4}"));
+  for (const std::string& changes : all) {
+    Ledger ledger;
+    Laboratory laboratory(changes);
+    laboratory.experiment.pipeline.compression.assign(
+        3, {.forward = {"noted", std::make_shared<Noted>(ledger)}});
+    const Plan& plan = laboratory.plan();
+    const Stages stages = plan.stages();
+    train(plan, stages, Execution::Serial);
+    const bool local = changes.find("width: 1}") != std::string::npos;
+    EXPECT_EQ(ledger.gradients == 0, local) << changes;
+    const auto edges = plan.edges();
+    Loader loader = plan.evaluation_loader();
+    execute(plan.evaluation, stages,
+            {.batches = loader,
+             .lr = [](int) { return 0.0; },
+             .minibatches_per_epoch = loader.minibatches(),
+             .edges = &edges});
+    for (const auto& [key, due] : ledger.due)
+      EXPECT_EQ(due, 0) << changes << ", mini-batch " << std::get<2>(key);
   }
 }
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/runtime/executor.h"
@@ -86,6 +88,44 @@ TEST(LentWeightsTraining, SendsTheWeightThereAndItsGradientBackOncePerMiniBatch)
   edges = crossed("scheme: {name: pipedream}, pipeline.microbatches: 1");
   EXPECT_EQ(edges.at({0, 3}), std::pair(2.0, 2 * kBytes));
   EXPECT_EQ(edges.at({3, 0}), five);
+}
+
+/// The same text again and again, so that all micro-batches have about the same gradients.
+class EqualTexts final : public Dataset {
+ public:
+  void open(const DatasetRequest&) override {}
+  std::int64_t size(Split) const override { return 40; }
+  std::vector<std::int64_t> sample_shape() const override { return {5}; }
+  std::int64_t classes() const override { return 12; }
+  std::int64_t vocabulary() const override { return 12; }
+  Task task() const override { return Task::Continue; }
+  Batch batch(Split, std::span<const std::int64_t> indices, const RandomStream*) const override {
+    const at::Tensor text = at::arange(6).expand({std::ssize(indices), 6});
+    return {.x = {text.narrow(1, 0, 5).contiguous()}, .y = text.narrow(1, 1, 5).contiguous()};
+  }
+};
+
+/// The last stage's loss scale is so large at first that its gradients overflow, and then for a
+/// while only their sums over eight micro-batches, which it sends the other stage.
+TEST(LentWeightsTraining, HalvesTheScaleOfTheStageWhoseSumForAnotherOverflows) {
+  for (const auto& [tie, scheme] :
+       {std::pair("same", "gpipe"), {"same", "zb_h1"}, {"late", "pipedream"}}) {
+    const std::string what = concat(tie, ", ", scheme);
+    Laboratory laboratory(tied(
+        concat("scheme: {name: ", scheme, "}, train.precision: float16, pipeline.microbatches: 8"),
+        tie));
+    laboratory.dataset = std::make_shared<EqualTexts>();
+    const Stages stages = laboratory.plan().stages();
+    stages.back()->loss_scale()->scale = std::int64_t{1} << 22;
+    for (int epoch = 0; epoch < 4; ++epoch)
+      ASSERT_NO_THROW(train(laboratory.plan(), stages, Execution::Serial, nullptr, epoch))
+          << what << ", epoch " << epoch;
+    EXPECT_GT(stages.back()->loss_scale()->skipped, 0) << what << ": nothing overflowed";
+    for (const auto& stage : stages)
+      EXPECT_GT(stage->loss_scale()->since, 0)
+          << what << ": stage " << stage->index() << " skips its updates for ever, at "
+          << stage->loss_scale()->scale;
+  }
 }
 
 TEST(LentWeightsTraining, IsRefusedBesideWhatLooksAtSingleMicroBatches) {

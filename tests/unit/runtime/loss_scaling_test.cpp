@@ -176,6 +176,23 @@ TEST(LossScaling, GoesOnAfterAnOverflowWithEveryKindOfCodec) {
   }
 }
 
+/// Powers of two change no bit of a gradient, so nor do the errors that are added to it.
+TEST(LossScaling, AddsErrorsOfCodecsAtTheScaleOfTheGradient) {
+  for (const char* codec : {"top_k, fraction: 0.3, feedback: tensor", "sign, feedback: tensor"})
+    for (const int microbatches : {1, 2}) {
+      Laboratory laboratory(concat(
+          "{scheme: {name: gpipe}, train.precision: float16, pipeline.microbatches: ", microbatches,
+          ", pipeline.compression: {backward: {name: ", codec, "}}}"));
+      const Stages kept = laboratory.plan().stages(), doubled = laboratory.plan().stages();
+      for (const auto& stage : doubled) stage->loss_scale()->since = LossScale::kDoubledAfter - 3;
+      train(laboratory.plan(), kept, Execution::Serial);
+      train(laboratory.plan(), doubled, Execution::Serial);
+      for (const auto& stage : kept) EXPECT_EQ(stage->loss_scale()->scale, 65536);
+      for (const auto& stage : doubled) EXPECT_EQ(stage->loss_scale()->scale, 131072);
+      EXPECT_EQ(difference(kept, doubled), "") << codec << ", " << microbatches;
+    }
+}
+
 /// The loop that a user of PyTorch would write, in float16 by hand.
 struct PlainLoop {
   std::vector<at::Tensor> weights, momenta;  ///< [W₁, b₁, …] in float32

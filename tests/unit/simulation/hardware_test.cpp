@@ -147,6 +147,23 @@ TEST(Hardware, RefusesRatesAtWhichNothingEverEnds) {
   EXPECT_EQ(complaint("{within: {bandwidth_gb_per_s: 1e-9}}"), "");
 }
 
+TEST(Hardware, RefusesRatesThatCountSingleOperationsOrBytes) {
+  EXPECT_EQ(complaint("{devices: {teraflops: 15.7e12}}"),
+            "hardware.devices.teraflops is 1.57e+13; expected TFLOPS, such as 15.7, and at most "
+            "1,000,000");
+  EXPECT_EQ(complaint("{devices: {float16_teraflops: 125e12}}"),
+            "hardware.devices.float16_teraflops is 1.25e+14; expected TFLOPS, such as 15.7, and at "
+            "most 1,000,000");
+  EXPECT_EQ(complaint("{devices: {memory_gb_per_s: 900e9}}"),
+            "hardware.devices.memory_gb_per_s is 9e+11; expected GB/s, such as 900, and at most "
+            "1,000,000");
+  for (const char* link : {"within", "between", "host"})
+    EXPECT_NE(complaint(concat("{", link, ": {bandwidth_gb_per_s: 25e6}}")).find("expected GB/s"),
+              std::string::npos)
+        << link;
+  EXPECT_EQ(complaint("{devices: {teraflops: 1e6, memory_gb_per_s: 1e6}}"), "");
+}
+
 TEST(Hardware, OfNoWordsIsOneDeviceWithFreeTransfers) {
   const Hardware hardware = read("{}");
   EXPECT_EQ(hardware.devices.size(), 1u);

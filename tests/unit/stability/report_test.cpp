@@ -26,6 +26,13 @@ TEST(StabilityReport, AnswersWithOneSentenceOnTheStageThatIsFarthestPast) {
             "At the curvature of this run (lr 0.03, epoch 1, mini-batch 5), lr 0.03 × λ 100 = 3 is "
             "78.95 % of stage 3's edge 3.8 (delay 0, momentum 0.9); all stages would be stable up "
             "to lr 0.038.\n");
+  report.measured.furthest = {0, 2, "epoch 1, mini-batch 5"};
+  EXPECT_EQ(measured_text(report).find("Furthest"), std::string::npos);
+  report.measured.furthest = {0, 2, "epoch 0, mini-batch 7"};
+  EXPECT_TRUE(measured_text(report).ends_with(
+      "\nFurthest it was in epoch 0, mini-batch 7, where lr 0.03 × λ 2 = 0.06 is past stage 0's "
+      "edge 0.03478 (delay 3, momentum 0.9); stage 3 (delay 0) allows 3.8.\n"))
+      << measured_text(report);
 }
 
 TEST(StabilityReport, SaysThatAMomentumOfOneOrMoreIsNeverStable) {

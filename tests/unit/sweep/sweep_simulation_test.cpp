@@ -134,6 +134,24 @@ TEST(SweepSimulation, HasTheFiguresThatTablesOfEverySchemeHave) {
   EXPECT_EQ(schemes.size(), 13U);
 }
 
+/// Most weights are those of the third stage.
+TEST(SweepSimulation, SaysOfAPointThatDoesNotFitWhichWorkerLacksMost) {
+  const Value document = parse_yaml(
+      "name: x\nmodel: {name: mlp, widths: [64, 64, 64, 1024, 10]}\n"
+      "hardware: {hosts: 8, devices: {teraflops: 1, memory_gb_per_s: 100, memory_gib: 1e-6}}\n"
+      "pipeline: {stages: 4, microbatches: 2}\n"
+      "sweep: {grid: {scheme.name: [gpipe, one_f_one_b]}}\n",
+      "x.yaml");
+  for (const SimulatedPoint& point : simulated(document).points) {
+    const auto most = std::ranges::max_element(point.peaks);
+    ASSERT_GT(point.peaks.front(), 2000) << "the first worker does not fit, either";
+    EXPECT_GT(*most, 4 * point.peaks.front());
+    EXPECT_EQ(point.reason,
+              concat("worker ", most - point.peaks.begin(), " needs ", bytes_text(*most),
+                     ", its device has ", bytes_text(std::int64_t{1074})));
+  }
+}
+
 TEST(SweepSimulation, DoesNotDependOnTheNumberOfThreads) {
   const Value document = file(kEveryScheme);
   const SimulatedSweep one = simulated(document, 1), three = simulated(document, 3);

@@ -22,9 +22,9 @@ TEST_F(Watching, TellsWhatTheFilesOfEachRunSay) {
   put("no run/notes.txt", "mine");
   const WatchedSweep sweep = look_at(root_);
   EXPECT_FALSE(sweep.at_work);
-  EXPECT_EQ(state_text(sweep), "1 done, 1 failed, 1 interrupted, 1 stopped, 1 waiting")
+  EXPECT_EQ(state_text(sweep), "1 done, 1 failed, 2 interrupted, 1 waiting")
       << "c says that it is running, and no process is";
-  EXPECT_EQ(changes_since({}, sweep), (Lines{"a: done", "b: interrupted", "c: stopped",
+  EXPECT_EQ(changes_since({}, sweep), (Lines{"a: done", "b: interrupted", "c: interrupted",
                                              "d: failed, killed by signal 9", "e: waiting"}));
   EXPECT_EQ(changes_since(sweep, sweep), Lines());
 }

@@ -2,10 +2,13 @@
 // Other programs, started without a shell.
 #include "core/system/child_process.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <memory>
 #include <regex>
@@ -129,6 +132,38 @@ TEST(ChildProcess, SaysWhatCannotBeStarted) {
   }
   EXPECT_TRUE(program_on_path("no-such-program-anywhere").empty());
   EXPECT_TRUE(program_on_path("sh").is_absolute());
+}
+
+// The child of a child hears of the end of the process between, which is killed.
+TEST(ChildProcess, GetsASignalAtOurEnd) {
+  if (program_on_path("setpriv").empty()) return;  // a program then hears of nothing
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const pid_t between = ::fork();
+  if (between == 0) {
+    const ChildProcess child({"sh", "-c",
+                              "trap 'echo heard; exit' TERM; echo on; i=0\n"
+                              "while [ $i -lt 1000 ]; do sleep 0.01; i=$((i + 1)); done"},
+                             {.output = ends[1], .at_our_end = SIGTERM});
+    ::close(ends[1]);
+    ::pause();
+  }
+  ::close(ends[1]);
+  std::string said;
+  const auto read_some = [&] {
+    char text[64];
+    const ssize_t count = ::read(ends[0], text, sizeof text);
+    said.append(text, count > 0 ? static_cast<std::size_t>(count) : 0);
+    return count > 0;
+  };
+  ASSERT_TRUE(read_some());
+  EXPECT_EQ(said, "on\n");
+  ::kill(between, SIGKILL);
+  ::waitpid(between, nullptr, 0);
+  while (read_some()) {
+  }
+  EXPECT_EQ(said, "on\nheard\n");
+  ::close(ends[0]);
 }
 
 TEST(ChildProcess, StartsWhileOtherThreadsHoldLocks) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <linux/capability.h>
+#include <pwd.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -242,6 +243,20 @@ TEST(ResolvedPath, ATildeIsTheHomeFolder) {
   EXPECT_EQ(resolved_path("~", "/base") / "x", "/home/someone/x");
   EXPECT_EQ(resolved_path("~other/x", "/base"), "/base/~other/x");
   home == nullptr ? ::unsetenv("HOME") : ::setenv("HOME", before.c_str(), 1);
+}
+
+// A folder of the name "~" in the working folder would be somebody's surprise.
+TEST(ResolvedPath, WithoutHomeTheSystemSaysTheHomeFolder) {
+  const passwd* const user = ::getpwuid(::getuid());
+  if (user == nullptr || user->pw_dir[0] != '/') return;  // a user without a home folder
+  const fs::path home = user->pw_dir;
+  const test::EnvironmentSetting data("PIPEWRIGHT_DATA", "");
+  const test::EnvironmentSetting empty("HOME", "");
+  EXPECT_EQ(resolved_path("~/data/mnist", "/base"), home / "data/mnist");
+  ::unsetenv("HOME");
+  EXPECT_EQ(resolved_path("~/x", "/base"), home / "x");
+  const test::EnvironmentSetting sets("PIPEWRIGHT_DATA", "~/sets");
+  EXPECT_EQ(resolved_path("~/data/mnist", "/base"), home / "sets/mnist");
 }
 
 TEST(ResolvedPath, TheFolderOfDataIsWhereTheVariableSays) {

@@ -67,6 +67,21 @@ TEST_F(Folders, InWhichNothingWasWrittenAreAsBefore) {
   EXPECT_TRUE(fs::exists(marker_));
 }
 
+TEST_F(Folders, AreFreeWhereCertainlyNobodyWorks) {
+  EXPECT_TRUE(is_free(folder_)) << "there is none";
+  {
+    const FolderLock lock(folder_);
+    EXPECT_FALSE(is_free(folder_));
+    EXPECT_TRUE(is_held(folder_));
+    write_file(folder_ / "run.json", "{}");
+  }
+  EXPECT_TRUE(is_free(folder_));
+  fs::remove(marker_);
+  fs::create_symlink("elsewhere", marker_);
+  EXPECT_FALSE(is_free(folder_) || is_held(folder_))
+      << "a marker that cannot be opened says nothing";
+}
+
 TEST_F(Folders, OfSomebodyElseAreRefused) {
   write_file(folder_ / "b.txt", "mine");
   write_file(folder_ / "a.txt", "mine");

@@ -341,6 +341,10 @@ TEST_F(ExperimentClaims, FaultsAreErrorsWithPlaceAndSuggestion) {
         "name one of its values");
   fails("{say: x, close: [{scheme.name: gpipe}, {scheme.name: pipedream}]}",
         "claims[0].within is missing; close needs the difference that does not matter");
+  fails("{say: x, close: [{scheme.name: gpipe}, {scheme.name: pipedream}], within: 2}",
+        "claims[0].within is 2, and test_accuracy is at most 1; two points are 0.02");
+  fails("{say: x, learns: [{scheme.name: gpipe}], floor: 30}",
+        "claims[0].floor is 30, and test_accuracy is at most 1");
   fails("{say: x, within: 1, diverges: [{scheme.name: gpipe}]}", "claims[0].within needs close");
   fails("{say: x, learns: [{scheme.name: pipedream}]}",
         "claims[0].floor is missing; learns and learns_nothing need the metric from which on");

@@ -61,6 +61,27 @@ TEST(Families, HoldALessWhereBothTestsSaySo) {
             "not held");
 }
 
+/// The least p by signs of 5 pairs is 2 / 2⁵; a verdict that more runs alone could change says so.
+TEST(Families, SayThatFewPairsCannotShowALessBySigns) {
+  const auto why = [](const std::string& p, const std::string& signs, int wins, int ties) {
+    const Value decided = decided_together(
+        {table({claim("a", p,
+                      concat(R"("kind": "less", "effect": 0.01, "why": "x", "p_sign_flips": )",
+                             signs, R"(, "wins": )", wins, R"(, "losses": 0, "ties": )", ties))})},
+        {});
+    return decided.find_path("claims.0.tests.0.why")->text;
+  };
+  EXPECT_EQ(why("0.01", "0.0625", 5, 0),
+            "x; by signs 0.062, and with 5 pairs that differ it cannot be less than 0.062; 6 are "
+            "the least");
+  EXPECT_EQ(why("0.01", "0.25", 3, 4),
+            "x; by signs 0.25, and with 3 pairs that differ it cannot be less than 0.25; 6 are the "
+            "least");
+  EXPECT_EQ(why("0.01", "0.03125", 6, 0), "x") << "is held";
+  EXPECT_EQ(why("0.01", "0.0625", 9, 0), "x") << "so many pairs could have shown it";
+  EXPECT_EQ(why("0.06", "0.0625", 5, 0), "x") << "the t test does not show it, either";
+}
+
 TEST(Families, DecideACloseByItsOwnTest) {
   EXPECT_EQ(alone("0.05", R"("kind": "close", "effect": -0.004, "within": 0.005)"), "held");
   EXPECT_EQ(alone("0.05", R"("kind": "close", "effect": -0.006, "within": 0.005)"), "not held");

@@ -81,6 +81,20 @@ TEST_F(TimesTo, CountRunsThatNeverGetThereAndAverageNone) {
   EXPECT_EQ(json.find("cells")->items[0].find("not_reached")->integer, 1);
 }
 
+TEST_F(TimesTo, SayTheUnitOfModelledTimeWhichItsNameDoesNot) {
+  add("gpipe", {0});
+  runs_[0].modelled = {{"modelled_samples_per_second", 8}};  // a mini-batch in a second
+  Table time = table("modelled_time_to");
+  EXPECT_NE(print_table(time, TableFormat::Markdown)
+                .find("modelled_time_to a test loss of 2, in seconds, mean"),
+            std::string::npos);
+  EXPECT_NE(print_table(time, TableFormat::Csv).find(",seconds,"), std::string::npos);
+  const Value json = parse_json(results_json(time, {}, {}, {}), "json");
+  EXPECT_EQ(json.find_path("cells.0.unit")->text, "seconds");
+  const Table steps = table("steps_to");
+  EXPECT_EQ(parse_json(results_json(steps, {}, {}, {}), "json").find_path("cells.0.unit"), nullptr);
+}
+
 TEST_F(TimesTo, OfTheBestValueAreThoseThatHeldOutSamplesReachFirst) {
   const auto best = [&] {
     return make_table(

@@ -51,5 +51,8 @@ struct SweepPoint {
 /// the grid varies fastest; one run if there is no sweep. Throws Error{Experiment} for equal runs,
 /// unequal lengths in `zip` and unknown parts of `sweep`.
 std::vector<SweepPoint> expand_sweep(const Value& document);
+/// As expand_sweep(), for a command that takes these runs only, and not the base of the sweep. Also
+/// throws Error{Experiment} for a value of `--set` that every run replaces.
+std::vector<SweepPoint> expand_sweep_alone(const Value& document);
 
 }  // namespace pipewright

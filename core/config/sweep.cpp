@@ -274,7 +274,14 @@ std::vector<SweepPoint> expand_sweep(const Value& document) {
   std::vector<SweepPoint> points;
   for (const Changes& changes : runs) points.push_back(applied(base, changes, problems));
   refuse_equal_runs(points, sweep->place, problems);
-  refuse_replaced(base, points, problems);
+  problems.throw_if_any();
+  return points;
+}
+
+std::vector<SweepPoint> expand_sweep_alone(const Value& document) {
+  std::vector<SweepPoint> points = expand_sweep(document);
+  Problems problems;
+  refuse_replaced(what_may_vary(document), points, problems);
   problems.throw_if_any();
   return points;
 }

@@ -123,7 +123,7 @@ ChosenPoint choose_point(const Value& document, const std::string& name) {
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorKind::Experiment, concat("'", name, "' ", why), "--point");
   };
-  const std::vector<SweepPoint> points = expand_sweep(document);
+  const std::vector<SweepPoint> points = expand_sweep_alone(document);
   if (points.front().varied.empty()) refuse("chooses nothing: the file has no sweep");
   const std::vector<std::string> titles = run_titles(points);
   const std::vector<std::size_t> found = matches(points, titles, name);

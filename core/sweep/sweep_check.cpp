@@ -85,7 +85,7 @@ void share_data(std::vector<Group>& groups) {
 
 std::size_t check_sweep(const Value& document, const LayoutRequest& request,
                         const std::optional<Hardware>& hardware, const ShowPlan& show) {
-  const std::vector<SweepPoint> points = expand_sweep(document);
+  const std::vector<SweepPoint> points = expand_sweep_alone(document);
   RunProblems problems;
   std::vector<Group> groups = read_groups(points, problems);
   problems.throw_if_any(points.size());

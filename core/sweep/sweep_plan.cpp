@@ -126,7 +126,7 @@ std::vector<std::string> run_titles(const std::vector<SweepPoint>& points) {
 }
 
 std::vector<PlannedRun> plan_sweep(const Value& document, const fs::path& out) {
-  const std::vector<SweepPoint> points = expand_sweep(document);
+  const std::vector<SweepPoint> points = expand_sweep_alone(document);
   refuse_hardware(points);
   const std::vector<std::string> titles = run_titles(points);
   std::vector<PlannedRun> runs;
@@ -169,7 +169,7 @@ std::vector<RunRecord> sweep_records(const Value& document, const fs::path& out)
   const bool alone = document.find("sweep") == nullptr;
   std::vector<RunRecord> records;
   PointReader reader;
-  for (const SweepPoint& point : expand_sweep(document)) {
+  for (const SweepPoint& point : expand_sweep_alone(document)) {
     const fs::path folder = out / point.folder();
     const bool itself = alone && !fs::exists(folder) && fs::exists(out / "run.json");
     PlannedRun run = found_run(point, records.size(), itself ? out : folder);

@@ -10,7 +10,7 @@
 namespace pipewright {
 
 std::vector<SweepPoint> points_of(const Value& document, const char* does) {
-  std::vector<SweepPoint> points = expand_sweep(document);
+  std::vector<SweepPoint> points = expand_sweep_alone(document);
   if (points.front().varied.empty())
     throw Error(ErrorKind::Experiment,
                 concat("the file has no sweep: --sweep ", does,

@@ -381,7 +381,7 @@ class Locks(Waiting):
         process.kill()
         self.finish(process)
         self.assertRegex(self.pipewright("list", "out").out, r"^ +out +interrupted\b")
-        self.assertEqual(self.pipewright("watch", "out").out, "1 run: 1 interrupted\n")
+        self.assertEqual(self.pipewright("watch", "out").out, "1 run: 1 interrupted\n  out: interrupted\n")
 
 
 class CtrlC(Waiting):

@@ -149,7 +149,7 @@ TEST(Sweep, RefusesAnArgumentThatEveryRunReplaces) {
     Problems problems;
     set_path(document, key, parse_scalar(given, "--set " + key), problems);
     problems.throw_if_any();
-    return error_text([&] { expand_sweep(document); });
+    return error_text([&] { expand_sweep_alone(document); });
   };
   const auto lost = [](const std::string& key) {
     return concat("--set ", key,

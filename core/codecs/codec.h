@@ -33,9 +33,9 @@ struct CodecCall {
   int gradients = 1;      ///< of an activation: how many gradients of it will come back
   /// On the sending end: a gradient is multiplied by this power of two, which may differ from that
   /// of the call before (LossScale).
-  double loss_scale = 1;
-  int edge = 0;    ///< stage that made the activation
-  int tensor = 0;  ///< index among the message's floating-point tensors
+  double loss_scale = 0;  ///< 0: gradients have none
+  int edge = 0;           ///< stage that made the activation
+  int tensor = 0;         ///< index among the message's floating-point tensors
   int epoch = 0;
   int minibatch = 0;              ///< within the epoch
   std::int64_t first_sample = 0;  ///< of the micro-batch, counted within the mini-batch

@@ -67,7 +67,7 @@ NamedTensors ErrorFeedback::state() const {
   NamedTensors state = by_sample_.state();
   for (const auto& [sizes, error] : by_sizes_)
     state.emplace_back("error." + sizes_text(sizes), error);
-  if (!state.empty() && scale_ > 1) state.emplace_back(kScale, at::full({1}, scale_, at::kDouble));
+  if (!state.empty() && scale_ > 0) state.emplace_back(kScale, at::full({1}, scale_, at::kDouble));
   return state;
 }
 

@@ -190,12 +190,24 @@ void refuse_equal_runs(const std::vector<SweepPoint>& points, const Place& place
   }
 }
 
+constexpr std::string_view kSet = "--set ";
+
 /// Adds the places, "--set KEY", of the scalars and empty lists that the command line has set.
 void add_places_set(const Value& value, std::set<std::string>& places) {
-  if (value.fields.empty() && value.items.empty() && value.place.file.starts_with("--set "))
+  if (value.fields.empty() && value.items.empty() && value.place.file.starts_with(kSet))
     places.insert(value.place.file);
   for (const auto& [key, field] : value.fields) add_places_set(field, places);
   for (const Value& item : value.items) add_places_set(item, places);
+}
+
+/// Why no run has a value of the command line.
+std::string why_lost(const std::string& key, const std::vector<SweepPoint>& points) {
+  const auto has = [&](const SweepPoint& point) {
+    return point.document.find_path(key) != nullptr;
+  };
+  return std::ranges::any_of(points, has)
+             ? "the sweep gives every run a value of its own; change it in the sweep"
+             : "the sweep gives every run a section of its own, without it; write it there";
 }
 
 /// A value of the command line that every run replaces would be lost without a word.
@@ -207,8 +219,7 @@ void refuse_replaced(const Value& base, const std::vector<SweepPoint>& points, P
   for (const std::string& place : given)
     if (!left.contains(place))
       problems.add({place, 0, 0},
-                   "has no effect, because the sweep gives every run a value of its own; change "
-                   "that value, as with --set 'sweep.grid.train.seed=[7]'");
+                   concat("has no effect, because ", why_lost(place.substr(kSet.size()), points)));
 }
 
 /// The changes of each run of the sweep, in order.

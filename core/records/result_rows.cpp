@@ -101,6 +101,7 @@ std::optional<ResultRow> row_of(const RunRecord& run, const std::string& digest,
 void take_row(const ResultRow& row, RunRecord& run) {
   run.state = row.state == "done" ? "done" : "failed";
   run.error = row.why;
+  run.fault.clear();
   run.exit_code = row.state == "diverged" ? static_cast<int>(ErrorKind::NotFinite) : 0;
   run.columns = {"epoch"};
   run.epochs.assign(row.epochs, {});

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "core/base/error_at.h"
@@ -50,11 +52,17 @@ std::optional<std::string> holder_of(const Descriptor& marker) {
   return plain ? std::optional(holder) : std::nullopt;
 }
 
-bool is_dead(const std::string& holder) {
+/// The process of a holder on this host; 0: it is on another, or unknown.
+int pid_here(const std::string& holder) {
   int pid = 0;
   char host[256] = {};
-  if (std::sscanf(holder.c_str(), "pid %d on host %255s", &pid, host) != 2) return false;
-  return host == host_name() && pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
+  const bool read = std::sscanf(holder.c_str(), "pid %d on host %255s", &pid, host) == 2;
+  return read && host == host_name() ? std::max(pid, 0) : 0;
+}
+
+bool is_dead(const std::string& holder) {
+  const int pid = pid_here(holder);
+  return pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
 }
 
 /// Refuses a folder that another process has locked, and names the process. If that one is dead, a
@@ -124,6 +132,16 @@ bool take(const Descriptor& file, int how) {
   return ::flock(file.number(), how | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
+/// Takes the lock alone. Who asks whether a folder is free holds it for a moment.
+bool take_alone(const Descriptor& file) {
+  constexpr int kTries = 20;
+  for (int i = 0; i < kTries; ++i) {
+    if (take(file, LOCK_EX)) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
 /// Whether the marker was deleted between being opened and being locked.
 bool is_gone(const Descriptor& marker) {
   struct stat status {};
@@ -153,7 +171,7 @@ FolderLock::FolderLock(const fs::path& folder, FolderTerms terms) : folder_(fold
     made_folder_ = !fs::exists(folder, none);
     make_folders(folder);
     marker_ = open_marker(folder, terms.adopt, made_marker_);
-    if (!take(marker_, LOCK_EX)) refuse_taken(folder, marker_);
+    if (!take_alone(marker_)) refuse_taken(folder, marker_);
   } while (is_gone(marker_));
   if (terms.inherited) ::fcntl(marker_.number(), F_SETFD, 0);
   sign(marker_, folder);
@@ -184,7 +202,8 @@ bool is_held(const fs::path& folder) {
 bool is_free(const fs::path& folder) {
   const Descriptor marker(folder / kFolderMarker, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   if (!marker.is_open()) return errno == ENOENT;
-  return ::flock(marker.number(), LOCK_SH | LOCK_NB) == 0;
+  if (::flock(marker.number(), LOCK_SH | LOCK_NB) != 0) return false;
+  return pid_here(holder_of(marker).value_or("")) > 0;  // some locks are seen on one host only
 }
 
 FolderTurn::FolderTurn(const fs::path& folder) : folder_(folder, O_RDONLY | O_DIRECTORY) {

@@ -232,8 +232,9 @@ Table make_table(const TableSpec& given, const std::vector<RunRecord>& records) 
   Problems problems;
   for (const TableKey& key : given.rows) check_key(key, "table.rows", runs, problems);
   for (const TableKey& key : given.columns) check_key(key, "table.columns", runs, problems);
-  if (spec.published)
-    for (const auto& [column, key] : spec.published->match)
+  const TablePublished* const published = spec.published_of_metric();
+  if (published != nullptr)
+    for (const auto& [column, key] : published->match)
       check_key(key, "table.published.match", runs, problems);
   check_metric(spec.metric, "table.metric", runs, problems);
   Table table;
@@ -249,7 +250,7 @@ Table make_table(const TableSpec& given, const std::vector<RunRecord>& records) 
     table.best_over = spec.best_over->name;
     tell_choice(table, spec, *choice);
   }
-  if (spec.published) add_published(table, *spec.published, runs, problems);
+  if (published != nullptr) add_published(table, *published, runs, problems);
   for (const TableKey& metric : spec.beside) {
     check_metric(metric, "table.beside", runs, problems);
     table.beside.push_back(of_metric(metric, table.row_keys, spec, runs, shown));

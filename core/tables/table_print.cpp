@@ -259,9 +259,9 @@ std::string table_caption(const Table& table, const TableSpec& spec, std::size_t
   add(all.interrupted, "interrupted");
   add(all.running, "running");
   if (all.without > 0) text += concat(", ", all.without, " without ", table.metric);
-  if (spec.published)
+  if (const TablePublished* const published = spec.published_of_metric())
     text += concat(". Behind our number stand the published one (",
-                   spec.published->file.filename().string(), ") and ours minus the published one");
+                   published->file.filename().string(), ") and ours minus the published one");
   return text + "." + (choice == nullptr ? std::string() : choice_caption(spec, *choice));
 }
 

@@ -194,9 +194,7 @@ bool gives_labels(const Value& document) {
 TableSpec read_table_spec(const Value& document) {
   TableSpec spec = read_section(document, "table", read_table);
   if (document.find_path("table.metric") == nullptr) spec.metric.name = default_metric(document);
-  if (spec.published && !spec.published->metric.empty() &&
-      spec.published->metric != spec.metric.name)
-    spec.published.reset();
+  if (spec.published && spec.published->metric.empty()) spec.published->metric = spec.metric.name;
   spec.labelled = gives_labels(document);
   const bool of_samples = spec.metric.name.starts_with("test_") || is_time_to(spec.metric.name);
   spec.chosen_by = of_samples ? spec.metric.name : default_metric(document);
@@ -210,14 +208,18 @@ std::vector<OptionInfo> table_options() {
 TableSpec TableSpec::with_metric(const TableKey& other) const {
   TableSpec spec = *this;
   spec.metric = other;
-  spec.forget_numbers_of(metric);
+  spec.keep_meaning_of(*this);
   return spec;
 }
 
-void TableSpec::forget_numbers_of(const TableKey& written) {
-  if (metric.name == written.name) return;
+void TableSpec::keep_meaning_of(const TableSpec& written) {
+  if (metric.name == written.metric.name) return;
   failed_as = floor = std::nullopt;
-  published.reset();
+  if (published && written.published) published->metric = written.published->metric;
+}
+
+const TablePublished* TableSpec::published_of_metric() const {
+  return published && published->metric == metric.name ? &*published : nullptr;
 }
 
 }  // namespace pipewright

@@ -28,7 +28,7 @@ struct TablePublished {
   ColumnKeys match;
   TableKey value;               ///< CSV column with the number
   std::optional<TableKey> std;  ///< CSV column with its deviation
-  std::string metric;           ///< what the numbers are of; "": of the table's metric
+  std::string metric;           ///< what the numbers are of
   bool error = false;           ///< numbers are errors in percent; 100 − error is shown
   /// Known differences between our recipe and the published one: label or "all", and the note.
   std::vector<std::pair<std::string, std::string>> differs;
@@ -49,10 +49,13 @@ struct TableSpec {
   std::optional<double> failed_as;  ///< the metric that a failed or diverged run counts with
   std::optional<double> floor;      ///< the metric from which on a run has learned
 
-  /// The same with another metric, of which failed_as, floor and published say nothing.
+  /// The same with another metric, of which failed_as and floor say nothing.
   TableSpec with_metric(const TableKey& other) const;
-  /// Forgets failed_as, floor and published if they were written for another metric than this one.
-  void forget_numbers_of(const TableKey& written);
+  /// Keeps the meaning of numbers that were written for another metric than the present one:
+  /// forgets failed_as and floor, and published stays of that metric.
+  void keep_meaning_of(const TableSpec& written);
+  /// The published numbers if they are of the table's metric, or null.
+  const TablePublished* published_of_metric() const;
 };
 
 /// Reads an option that is one key or a list of keys.

@@ -103,8 +103,9 @@ class Stopped(harness.EndToEnd):
         self.assertEqual(done.code, CODES[stop], done.err)
         self.assertEqual(run.state(), STATES[stop])
         if stop != signal.SIGKILL:
-            kept = (run.path / "checkpoint/manifest.json").exists()
-            goes_on = "goes on at the last checkpoint" if kept else "begins anew, because"
+            manifest = run.path / "checkpoint/manifest.json"
+            kept = manifest.exists() and json.loads(manifest.read_text())["minibatches"] > 0
+            goes_on = "goes on at the last checkpoint" if kept else "begins anew, because there is no checkpoint"
             self.assert_errors(done, rf"^interrupted; `pipewright run .*--resume` {goes_on}")
         self.assert_whole(run, every)
         return False

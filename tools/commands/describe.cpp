@@ -77,8 +77,13 @@ std::string data_remark(const std::vector<OptionInfo>& options) {
   const bool there = std::ranges::any_of(
       options, [](const OptionInfo& info) { return info.fallback.text.starts_with("~/data"); });
   if (!there) return {};
-  const std::filesystem::path folder = resolved_path("~/data", ".");
-  return concat("~/data is ", folder.string(),
+  std::string folder;
+  try {
+    folder = resolved_path("~/data", ".").string();
+  } catch (const Error& error) {
+    return concat("~/data is unknown: ", error.what());
+  }
+  return concat("~/data is ", folder,
                 !environment_value("PIPEWRIGHT_DATA").empty()
                     ? ", as PIPEWRIGHT_DATA says."
                     : "; the variable PIPEWRIGHT_DATA names another folder in its place.");

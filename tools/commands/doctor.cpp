@@ -116,7 +116,7 @@ void say_folder(const fs::path& folder, const std::string& wanted_by) {
 }
 
 /// Prints where "~/data" is, which PIPEWRIGHT_DATA may change.
-void say_data() {
+void say_data() try {
   const bool given = !setting("PIPEWRIGHT_DATA").empty();
   const fs::path folder = resolved_path("~/data", ".");
   std::error_code ignored;
@@ -128,6 +128,8 @@ void say_data() {
                " is not there, and PIPEWRIGHT_DATA names no other folder; the data sets digits and "
                "synthetic need none, others say in `pipewright describe dataset NAME` what they "
                "read; `pipewright fetch` downloads some"));
+} catch (const Error& error) {
+  say("data", false, error.what());
 }
 
 int run_doctor(const std::vector<std::string>& arguments) {

@@ -41,7 +41,7 @@ TableSpec report_table(const ReportSource& source, Report& report) {
                                   " is simulated on hardware, and none was given; `pipewright "
                                   "report FILE --hardware H.yaml` shows it."));
   std::erase_if(spec.beside, [](const TableKey& each) { return is_modelled(each.name); });
-  if (is_modelled(spec.metric.name)) spec.metric = {default_metric(source.document), {}};
+  if (is_modelled(spec.metric.name)) spec = spec.with_metric({default_metric(source.document), {}});
   return spec;
 }
 

@@ -18,6 +18,7 @@
 #include "core/sweep/sweep_plan.h"
 #include "core/system/file.h"
 #include "core/system/terminal.h"
+#include "core/training/checkpoint_manifest.h"
 #include "core/training/resume.h"
 #include "tools/command.h"
 #include "tools/interrupt.h"
@@ -177,12 +178,15 @@ Error interrupted(const std::filesystem::path& out) {
     return Error(ErrorKind::Interrupted, "interrupted before the run began");
   const std::string path = out.string();
   const std::string folder = shell_quoted(path.starts_with('-') ? concat("./", path) : path);
-  const bool kept =
-      std::filesystem::exists(RunFolder(out).checkpoints() / "manifest.json", ignored);
-  return Error(ErrorKind::Interrupted,
-               concat("interrupted; `pipewright run ", folder, plugin_words(),
-                      kept ? " --resume` goes on at the last checkpoint"
-                           : " --resume` begins anew, because train.checkpoint has kept none yet"));
+  const auto has_steps = [](const FoundManifest& each) {
+    return each.damage || each.manifest->minibatches > 0;
+  };
+  const bool kept = std::ranges::any_of(find_manifests(RunFolder(out).checkpoints()), has_steps);
+  return Error(
+      ErrorKind::Interrupted,
+      concat("interrupted; `pipewright run ", folder, plugin_words(),
+             kept ? " --resume` goes on at the last checkpoint"
+                  : " --resume` begins anew, because there is no checkpoint (train.checkpoint)"));
 }
 
 std::string slow_remark(const Experiment& experiment) {

@@ -156,6 +156,13 @@ void add_times(const std::filesystem::path& folder, std::string_view quantity,
   }
 }
 
+/// Whether the learning rate is the same in all of a training.
+bool is_constant(const Experiment& experiment) {
+  constexpr std::int64_t kTimes = 1000;  // any: what matters is whether there is a warm-up
+  return experiment.resolved.find_path("lr_schedule.name")->text == "constant" &&
+         experiment.lr_schedule.at(1, 0, kTimes) == 1;
+}
+
 MeasuredCurvature curvature_of_run(const std::filesystem::path& folder,
                                    const StabilityReport& report) {
   const std::filesystem::path probes = folder / "probes.csv";
@@ -327,6 +334,7 @@ int run_stability(const std::vector<std::string>& arguments) {
     report.coupled =
         coupled_of(*dynamics, read_hessian(line.text("hessian"), experiment.pipeline.stages));
   if (line.given("run")) report.measured = curvature_of_run(run, report);
+  if (!is_constant(experiment)) report.measured.furthest.reset();  // the rate was another then
   Value figures = stability_value(report);
   figures.at_or_add("optimizer") = *experiment.resolved.find("optimizer");
   const std::string json = to_json(figures) + "\n";

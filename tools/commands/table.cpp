@@ -86,7 +86,7 @@ int run_table(const std::vector<std::string>& arguments) {
   apply_as_if_written(line, "metric", "table.metric", document);
   apply_as_if_written(line, "epoch", "table.epoch", document);
   TableSpec spec = read_table_spec(document);
-  spec.forget_numbers_of(as_claimed.metric);
+  spec.keep_meaning_of(as_claimed);
   check_hardware(spec);
   const std::filesystem::path folder = results_folder(given, document);
   const std::vector<RunRecord> runs =

@@ -154,11 +154,13 @@ TEST(Sweep, RefusesAnArgumentThatEveryRunReplaces) {
   const auto lost = [](const std::string& key) {
     return concat("--set ", key,
                   ": has no effect, because the sweep gives every run a value of its own; change "
-                  "that value, as with --set 'sweep.grid.train.seed=[7]'");
+                  "it in the sweep");
   };
   EXPECT_EQ(refusal("{grid: {a: [1, 2]}}", "a", "3"), lost("a"));
   EXPECT_EQ(refusal("{grid: {a: [1, 2]}}", "a", "[]"), lost("a"));
-  EXPECT_EQ(refusal("{points: [{s: {name: y}}, {s: {name: z}}]}", "s.v", "3"), lost("s.v"));
+  EXPECT_EQ(refusal("{points: [{s: {name: y}}, {s: {name: z}}]}", "s.v", "3"),
+            "--set s.v: has no effect, because the sweep gives every run a section of its own, "
+            "without it; write it there");
   EXPECT_EQ(refusal("{points: [{s: {name: y}}, {a: 2}]}", "s.v", "3"), "no error");
   EXPECT_EQ(refusal("{points: [{s.name: y}, {s.name: z}]}", "s", "{name: q, v: 2}"), "no error");
   EXPECT_EQ(refusal("{grid: {a: [1, 2]}}", "b", "3"), "no error");

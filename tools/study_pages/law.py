@@ -131,14 +131,15 @@ def means(task, seeds):
 
 
 def curves(references, seeds):
-    """{optimizer: {length: mean loss}} of the lengths that all of these seeds have trained."""
+    """{optimizer: {length: mean loss}} of the optimizers with which all of these seeds have trained all lengths: a part of a curve bends elsewhere."""
     found = {}
-    for length in sorted({row["loader.limit_train"] for row in references.rows}, key=int):
+    lengths = sorted({row["loader.limit_train"] for row in references.rows}, key=int)
+    for length in lengths:
         of_length = [row for row in references.rows if row["loader.limit_train"] == length and row["train.seed"] in seeds]
         for label, values in overhead.losses_of(references, of_length).items():
             if len(values) == len(seeds):
                 found.setdefault(overhead.family_of(label), {})[int(length)] = statistics.mean(values)
-    return found
+    return {optimizer: curve for optimizer, curve in found.items() if len(curve) == len(lengths)}
 
 
 def overheads(losses, references, length):

@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::size_t kMostMemoryLines = 8;
 
-/// The bytes that a version of a stage's weights counts with, and so do the activations of a
-/// micro-batch: so many that the real bytes of weights that stages lend each other are no whole
-/// one.
+/// The bytes that stand for one version of a stage's weights, or for the activations of one
+/// micro-batch. They are so many that the weights which stages lend each other, whose bytes are the
+/// real ones, never add up to one of them.
 constexpr std::int64_t kWhole = std::int64_t{1} << 42;
 
 /// Costs in which the simulator's seconds are slots, and its bytes are whole things.

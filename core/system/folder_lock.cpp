@@ -132,7 +132,7 @@ bool take(const Descriptor& file, int how) {
   return ::flock(file.number(), how | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
-/// Takes the lock alone. Who asks whether a folder is free holds it for a moment.
+/// Takes the lock alone. It tries for a while, because is_free() holds the lock for a moment.
 bool take_alone(const Descriptor& file) {
   constexpr int kTries = 20;
   for (int i = 0; i < kTries; ++i) {
@@ -203,7 +203,7 @@ bool is_free(const fs::path& folder) {
   const Descriptor marker(folder / kFolderMarker, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   if (!marker.is_open()) return errno == ENOENT;
   if (::flock(marker.number(), LOCK_SH | LOCK_NB) != 0) return false;
-  return pid_here(holder_of(marker).value_or("")) > 0;  // some locks are seen on one host only
+  return pid_here(holder_of(marker).value_or("")) > 0;
 }
 
 FolderTurn::FolderTurn(const fs::path& folder) : folder_(folder, O_RDONLY | O_DIRECTORY) {

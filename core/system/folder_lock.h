@@ -39,8 +39,9 @@ class FolderLock {
 
 /// Whether some process holds the lock of the folder.
 bool is_held(const std::filesystem::path& folder);
-/// Whether certainly no process holds it: its marker can be locked, or there is none. On a file
-/// system without locks, and where the marker may not be read, neither this nor is_held() is true.
+/// Whether certainly no process holds it: there is no marker, or it can be locked and names a
+/// process of this host, because some file systems show a lock to one host only. On a file system
+/// without locks, and where the marker may not be read, neither this nor is_held() is true.
 bool is_free(const std::filesystem::path& folder);
 
 /// A lock on any folder, ours or not, for a short turn of work in it. The constructor waits until

@@ -52,9 +52,9 @@ double least_p_by_signs(std::int64_t pairs) {
   return std::min(1.0, std::exp2(static_cast<double>(1 - pairs)));
 }
 
-/// "by signs 0.062 in the family, and with 5 pairs it cannot be less; 6 are the least": of a `less`
-/// that the t test shows and its exact p does not, whatever the runs had been. Pairs without a
-/// difference have no sign. "" of all others.
+/// "by signs 0.062, and with 5 pairs that differ it cannot be less than 0.062; 6 are the least": of
+/// a `less` that the t test shows and that its exact p could not show whatever the runs had been,
+/// because so few pairs have a difference. "" of all others.
 std::string why_not_by_signs(const Value& test, double adjusted) {
   const Value *wins = test.find("wins"), *losses = test.find("losses");
   const bool by_signs = adjusted <= kFamilyLevel && text_at(test, "kind") == "less" &&
@@ -65,9 +65,9 @@ std::string why_not_by_signs(const Value& test, double adjusted) {
   std::int64_t fewest = pairs;
   while (least_p_by_signs(fewest) > kFamilyLevel) ++fewest;
   return concat("by signs ", printed("%.2g", number_at(test, "p_sign_flips")), ", and with ",
-                counted(static_cast<std::size_t>(pairs), "pair"), " that differ",
-                pairs == 1 ? "s" : "", " it cannot be less than ",
-                printed("%.2g", least_p_by_signs(pairs)), "; ", fewest, " are the least");
+                counted(pairs, "pair"), " that differ", pairs == 1 ? "s" : "",
+                " it cannot be less than ", printed("%.2g", least_p_by_signs(pairs)), "; ", fewest,
+                " are the least");
 }
 
 /// Adds a reason to the sentence of a comparison, if it has one.

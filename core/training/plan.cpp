@@ -154,15 +154,14 @@ struct RatesOfTraining {
   std::string length() const { return counted(units, per_step ? "mini-batch" : "epoch"); }
 };
 
-/// Refuses a training whose schedule leaves nothing of its learning rate.
+/// Refuses a schedule that multiplies the learning rate by 0 throughout the training.
 void check_rates(const Plan& plan) {
   const RatesOfTraining rates(plan);
   if (rates.units == 0) return;
-  for (std::int64_t t = 0; t < rates.units; ++t)  // ends at the first or second of nearly all
+  for (std::int64_t t = 0; t < rates.units; ++t)  // nearly every schedule returns at t = 0 or 1
     if (!rates.is_zero(t)) return;
   throw experiment_error(rates.e.where("lr_schedule"),
-                         "lr_schedule leaves a learning rate of 0 to all of the training, which "
-                         "has ",
+                         "the learning rate is 0 throughout the training, which has ",
                          rates.length(),
                          rates.per_step ? "; expected a warm-up that begins above 0"
                                         : "; lr_schedule.per: step changes the rate within an "
@@ -178,7 +177,7 @@ std::string rate_remark(const Plan& plan) {
   if (length->integer > rates.units)
     return concat("lr_schedule.warmup.length is ", length->integer, ", and the training has ",
                   rates.length(), ": the learning rate is still rising when it ends");
-  if (rates.per_step) return {};
+  if (rates.per_step || rates.units == 0) return {};
   if (rates.is_zero(0))
     return "the learning rate of the first epoch is 0, because the warm-up of lr_schedule goes by "
            "epochs and begins at 0; lr_schedule.per: step lets it rise within the epoch";

@@ -85,9 +85,9 @@ std::optional<std::int64_t> known_number(const c10::IValue& value) {
   return value.toTensor().item<std::int64_t>();
 }
 
-/// Refuses to divide integers to zero by what may be -1: LibTorch looks for divisors of 0 alone,
-/// and the processor ends the process where the least integer is divided by -1. Its other divisions
-/// (`//`, `%`) know that case.
+/// Refuses to divide integers with rounding towards zero by what may be -1: the processor ends the
+/// process where the least integer is divided by -1, and LibTorch checks this in its other integer
+/// divisions (`//`, `%`) only.
 void check_division(const GraphCall& call, const GraphFrame& frame) {
   const auto integer = [](const GraphOutput& each) { return !at::isFloatingType(each.type); };
   if (!std::ranges::any_of(call.node->outputs, integer)) return;

@@ -384,6 +384,21 @@ class Locks(Waiting):
         self.assertEqual(self.pipewright("watch", "out").out, "1 run: 1 interrupted\n  out: interrupted\n")
 
 
+class Checkpoints(Waiting):
+    """Ctrl-C says whether --resume has something to go on with."""
+
+    def interrupted(self, *arguments):
+        process = self.start_run("out", *arguments)
+        process.send_signal(signal.SIGINT)
+        return self.finish(process).err
+
+    def test_one_without_a_step_is_none(self):
+        self.assertIn("--resume` begins anew, because there is no checkpoint", self.interrupted("--set", "train.checkpoint.every=1000000"))
+
+    def test_nor_is_one_that_never_comes(self):
+        self.assertIn("--resume` begins anew, because there is no checkpoint", self.interrupted("--set", "train.checkpoint.every=0"))
+
+
 class CtrlC(Waiting):
     """At any moment of a sweep it is an interruption, and --resume goes on."""
 

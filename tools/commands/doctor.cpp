@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `pipewright doctor`: prints what this machine offers, and how to install what is missing.
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -24,11 +23,6 @@ namespace fs = std::filesystem;
 
 void say(const char* what, bool there, const std::string& found) {
   print("%-10s %-7s %s\n", what, there ? "ok" : "absent", found.c_str());
-}
-
-std::string setting(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value == nullptr ? std::string() : value;
 }
 
 void say_build() {
@@ -67,7 +61,7 @@ void say_cuda() {
 }
 
 fs::path on_path(const std::string& program) {
-  for (const std::string& folder : split(setting("PATH"), ':'))
+  for (const std::string& folder : split(environment_value("PATH"), ':'))
     if (std::error_code ignored;
         !folder.empty() && fs::is_regular_file(fs::path(folder) / program, ignored))
       return fs::path(folder) / program;
@@ -117,7 +111,7 @@ void say_folder(const fs::path& folder, const std::string& wanted_by) {
 
 /// Prints where "~/data" is, which PIPEWRIGHT_DATA may change.
 void say_data() try {
-  const bool given = !setting("PIPEWRIGHT_DATA").empty();
+  const bool given = !environment_value("PIPEWRIGHT_DATA").empty();
   const fs::path folder = resolved_path("~/data", ".");
   std::error_code ignored;
   if (given || fs::is_directory(folder, ignored))

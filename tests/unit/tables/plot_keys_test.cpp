@@ -168,6 +168,12 @@ TEST_F(PlotsOverKeys, NamesStandSideBySide) {
   EXPECT_NE(script.find("set xtics (\"gpipe\" 0, \"pipedream\" 1)"), std::string::npos) << script;
 }
 
+TEST_F(PlotsOverKeys, AnAxisWithOnePlaceHasARangeSoThatGnuplotDoesNotWarn) {
+  const auto pictures = make_pictures(spec("{x: epoch}"), {at("gpipe", "0.1", 1, "0.5")});
+  const std::string script = gnuplot_script(pictures.at(0), PictureFormat::Svg, "x.svg");
+  EXPECT_NE(script.find("set xrange [0.5:1.5]\n"), std::string::npos) << script;
+}
+
 TEST_F(PlotsOverKeys, GnuplotDrawsErrorBarsLogarithmsAndTheCurveOver) {
   put("edge.csv", "scheme,lr,accuracy\ngpipe,0.1,50\ngpipe,1,40.5\npipedream,9,9\n");
   const auto pictures = make_pictures(

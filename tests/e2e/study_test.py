@@ -92,8 +92,8 @@ class StudyTest(harness.EndToEnd):
         self.assertEqual(code, done.returncode, done.stdout + done.stderr)
         return harness.Finished(done.returncode, done.stdout, done.stderr)
 
-    def keep(self, rows):
-        path = self.folder / "experiments/results/s.csv"
+    def keep(self, rows, name="s.csv"):
+        path = self.folder / "experiments/results" / name
         path.parent.mkdir(exist_ok=True)
         with open(path, "w", newline="") as file:
             writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
@@ -283,6 +283,24 @@ class Pages(StudyTest):
         self.assertIn(f"{statistics.mean(reference):.3f} ± {statistics.stdev(reference):.3f} (3)", text)
         self.assertIn(f"-->{statistics.mean(reference):.3f}<!-- end -->.", text)
         self.assertIn("Test loss in nats after the last epoch", text)
+
+    def test_of_runs_made_twice_it_says_how_far_they_moved(self):
+        self.page.write_text("<!-- rounding: A -->\n<!-- end -->\n")
+        self.keep(self.rows())
+        self.study()
+        self.assertRegex(self.page.read_text(), r"(?m)^\| A \| digits \| not made again \|")
+
+        def moved(row):
+            if row["train.seed"] != "1":
+                return False
+            by = 0.03 if row["label"] == "predicted" and row["pipeline.stages"] == "3" else 0.01
+            row.update({"last.test_accuracy": str(float(row["last.test_accuracy"]) - by), "instruction_set": "ours"})
+            return True
+
+        kernels = self.trained[0]["instruction_set"]
+        self.keep(self.rows(moved), "rounding-s.csv")
+        self.study()
+        self.assertIn(f"| A | digits | {kernels}, then ours | 5 | 1.00 | 3.00 points | predicted |", self.page.read_text())
 
     def test_rows_of_other_settings_are_told(self):
         self.keep(self.rows(lambda row: row.update(digest=row["digest"][::-1]) if row["train.seed"] == "1" else None))

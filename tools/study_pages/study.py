@@ -5,7 +5,7 @@ import csv
 import re
 from functools import cached_property
 
-from . import law, law_shown, tables
+from . import law, law_shown, rounding, tables
 from .markers import Wrong
 from .task import ACCURACY, Task
 from .verdicts import NOT_RUN, claims_of, primary_ids
@@ -27,6 +27,7 @@ class Study:
             "learned": lambda words: tables.learned(self.task(words)),
             "overhead": self.overhead,
             "law": self.law,
+            "rounding": lambda words: rounding.table([self.task(id) for id in words.split()]),
             "value": self.value,
         }
 

@@ -19,6 +19,7 @@ const std::atomic<bool>* interrupt_flag() {
   if (!interruption) {  // else the next signal is the second one
     std::signal(SIGINT, on_signal);
     std::signal(SIGTERM, on_signal);
+    if (std::signal(SIGHUP, on_signal) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);  // under nohup
   }
   return &interruption;
 }

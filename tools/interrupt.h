@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Ctrl-C and SIGTERM as a flag that long work polls.
+/// Ctrl-C, SIGTERM and the end of the terminal (SIGHUP) as a flag that long work polls.
 #pragma once
 
 #include <atomic>

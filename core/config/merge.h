@@ -52,7 +52,8 @@ struct SweepPoint {
 /// unequal lengths in `zip` and unknown parts of `sweep`.
 std::vector<SweepPoint> expand_sweep(const Value& document);
 /// As expand_sweep(), for a command that takes these runs only, and not the base of the sweep. Also
-/// throws Error{Experiment} for a value of `--set` that every run replaces.
+/// throws Error{Experiment} for a value that every run replaces although it was given after the
+/// sweep: by `--set`, or by the file that extends the one with the sweep.
 std::vector<SweepPoint> expand_sweep_alone(const Value& document);
 
 }  // namespace pipewright

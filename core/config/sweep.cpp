@@ -200,7 +200,7 @@ void add_places_set(const Value& value, std::set<std::string>& places) {
   for (const Value& item : value.items) add_places_set(item, places);
 }
 
-/// Why no run has a value of the command line.
+/// Why no run has a value that was given at the key.
 std::string why_lost(const std::string& key, const std::vector<SweepPoint>& points) {
   const auto has = [&](const SweepPoint& point) {
     return point.document.find_path(key) != nullptr;
@@ -208,6 +208,32 @@ std::string why_lost(const std::string& key, const std::vector<SweepPoint>& poin
   return std::ranges::any_of(points, has)
              ? "the sweep gives every run a value of its own; change it in the sweep"
              : "the sweep gives every run a section of its own, without it; write it there";
+}
+
+/// Whether a run has its value at the key, or no section for it, because of another file.
+bool given_by_another_file(const std::string& file, const Value& run, std::string key) {
+  const Value* value = run.find_path(key);
+  while (value == nullptr && key.find('.') != std::string::npos) {
+    key.resize(key.rfind('.'));
+    value = run.find_path(key);
+  }
+  return value != nullptr && value->place.file != file && !value->place.file.starts_with(kSet);
+}
+
+/// Records each value of `file`, which extends the file with the sweep, that every run replaces.
+void refuse_overridden(const std::string& file, const Value& base, const std::string& above,
+                       const std::vector<SweepPoint>& points, Problems& problems) {
+  for (const auto& [name, value] : base.fields) {
+    const std::string key = concat(above, name);
+    if (!value.fields.empty()) {
+      refuse_overridden(file, value, key + ".", points, problems);
+    } else if (value.place.file == file && std::ranges::all_of(points, [&](const auto& point) {
+                 return given_by_another_file(file, point.document, key);
+               })) {
+      problems.add(value.key_place(),
+                   concat(key, " has no effect, because ", why_lost(key, points)));
+    }
+  }
 }
 
 /// A value of the command line that every run replaces would be lost without a word.
@@ -292,7 +318,9 @@ std::vector<SweepPoint> expand_sweep(const Value& document) {
 std::vector<SweepPoint> expand_sweep_alone(const Value& document) {
   std::vector<SweepPoint> points = expand_sweep(document);
   Problems problems;
-  refuse_replaced(what_may_vary(document), points, problems);
+  const Value base = what_may_vary(document);
+  refuse_replaced(base, points, problems);
+  refuse_overridden(document.place.file, base, "", points, problems);
   problems.throw_if_any();
   return points;
 }

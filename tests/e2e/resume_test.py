@@ -192,6 +192,20 @@ class Resume(Stopped):
         self.assertEqual(self.finish(process).code, INTERRUPTED)
         return harness.Run(self.folder / "x")
 
+    def test_the_end_of_the_terminal_interrupts_it_but_under_nohup(self):
+        self.write("x.yaml", LONG)
+        process = self.start("run", "x.yaml", "--quiet", "--out", "x")
+        self.wait_for_training(process, "x")
+        process.send_signal(signal.SIGHUP)
+        self.assertEqual(self.finish(process).code, INTERRUPTED)
+        self.assertEqual(harness.Run(self.folder / "x").state(), "interrupted")
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        self.addCleanup(signal.signal, signal.SIGHUP, before)
+        process = self.start("run", "x.yaml", "--quiet", "--out", "y")
+        self.wait_for_training(process, "y")
+        process.send_signal(signal.SIGHUP)
+        self.assertEqual(self.finish(process).code, 0)
+
     def test_an_interrupted_folder_is_not_taken_silently(self):
         self.interrupted()
         self.assert_errors(

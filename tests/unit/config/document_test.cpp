@@ -53,6 +53,33 @@ TEST_F(LoadDocument, MergesWhatItExtends) {
             R"({"model":{"name":"mlp","classes":10},"train":{"epochs":5,"seed":2},"name":"leaf"})");
 }
 
+TEST_F(LoadDocument, ASweepOfTheFileThatItExtendsDoesNotReplaceItsValuesInSilence) {
+  write("swept.yaml",
+        "a: 1\nb: {c: 1, d: 1}\nsweep: {points: [{a: 2, b: {c: 2}}, {a: 3, b: {c: 3}}]}\n");
+  const auto refusal = [this](const std::string& text, const std::string& profile = "",
+                              const std::vector<std::string>& sets = {}) {
+    write("child.yaml", "extends: swept.yaml\n" + text);
+    const std::string said =
+        error_text([&] { expand_sweep_alone(load("child.yaml", profile, sets)); });
+    const std::size_t at = said.find("child.yaml");
+    return at == std::string::npos ? said : said.substr(at);
+  };
+  EXPECT_EQ(
+      refusal("a: 5\n"),
+      "child.yaml:2:1: a has no effect, because the sweep gives every run a value of its own; "
+      "change it in the sweep");
+  EXPECT_EQ(refusal("b: {c: 5}\n"),
+            "child.yaml:2:5: b.c has no effect, because the sweep gives every run a value of its "
+            "own; change it in the sweep");
+  EXPECT_EQ(refusal("profiles: {p: {a: 5}}\n", "p"),
+            "child.yaml:2:16: a has no effect, because the sweep gives every run a value of its "
+            "own; change it in the sweep");
+  EXPECT_EQ(refusal("b: {d: 5}\n"), "no error");
+  EXPECT_EQ(refusal("sweep: {points: [{a: 4}, {b.c: 3}]}\na: 5\n"), "no error");
+  EXPECT_EQ(refusal("a: 5\n", "", {"sweep.points=[{a: 1}, {a: 2}]"}), "no error");
+  EXPECT_EQ(refusal("sweep: {grid: {b.d: [1, 2]}}\n"), "no error");
+}
+
 TEST_F(LoadDocument, PathsBeginWhereTheyAreNamed) {
   write("base.yaml", "dataset: {name: x, root: data, file: in}\n");
   write("sub/leaf.yaml", "extends: ../base.yaml\ndataset: {file: in}\n");

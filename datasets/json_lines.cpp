@@ -97,6 +97,9 @@ class JsonLines final : public LabelledTextDataset {
       if (!words_of(line).empty())
         lines.push_back(parsed(line, concat(path.string(), ":", number)));
     }
+    if (lines.empty())
+      throw data_error(path,
+                       "has no sample, only empty lines; expected a JSON object on every line");
     return lines;
   }
 

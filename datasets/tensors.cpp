@@ -10,6 +10,7 @@
 #include "core/base/error_at.h"
 #include "core/base/printable.h"
 #include "core/base/text.h"
+#include "core/base/wording.h"
 #include "core/nn/dataset.h"
 #include "core/tensors/torch.h"
 #include "datasets/arrays/further_inputs.h"
@@ -145,6 +146,19 @@ void settle_labels_of_text(SamplePart& part) {
   part.y = part.y.to(at::kLong);
 }
 
+/// What to know of samples all of whose targets are left out; throws if there is no other sample.
+std::string remark_on_targets(const SamplePart& part) {
+  const std::int64_t all = part.y.size(0),
+                     without = all - part.y.ne(kNoTarget).any(1).sum().item<std::int64_t>();
+  if (without == 0) return {};
+  if (without == all)
+    refuse(part, part.y_name, "has no target: all are ", kNoTarget, ", which is none");
+  return concat(part.y_name, " of ", part.path, ": ", without, " of ", counted(all, "sample"),
+                without == 1 ? " has" : " have",
+                " no target; a mean over samples counts a loss of 0 for each, loss: {name: "
+                "cross_entropy, average: tokens} leaves them out");
+}
+
 /// Makes y int64 classes [samples], or one for each token.
 void settle_labels(SamplePart& part) {
   at::Tensor& y = part.y;
@@ -161,6 +175,7 @@ void settle_labels(SamplePart& part) {
     refuse(part, part.y_name, "has type ", type_text(y), ", must be integers",
            y.is_floating_point() ? "; for real-valued targets set loss: {name: mse}" : "");
   check_least(part, part.y_name, each ? y.masked_fill(y.eq(kNoTarget), 0) : y, "label");
+  if (each) part.remark = remark_on_targets(part);
 }
 
 /// Both parts, settled, and what is counted in them.

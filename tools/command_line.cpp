@@ -342,11 +342,31 @@ ExperimentArguments CommandLine::experiment_arguments() const {
           .out = text("out")};
 }
 
+namespace {
+
+/// Throws if a folder is given where an experiment file is expected.
+void refuse_folder(const std::filesystem::path& file) {
+  std::error_code none;
+  if (!std::filesystem::is_directory(file, none)) return;
+  const std::filesystem::path inside = file / "experiment.yaml";  // as in the folder of a run
+  throw Error(ErrorKind::Experiment,
+              concat("is a folder; expected an experiment file",
+                     std::filesystem::exists(inside, none)
+                         ? concat(", such as ", shell_quoted(inside.string()))
+                         : "",
+                     "; compare, export, list, report, timeline and watch take a folder of runs"),
+              file.string());
+}
+
+}  // namespace
+
 Value ExperimentArguments::document(Problems& faults) const {
+  refuse_folder(file);
   return load_document(file, profile, sets, faults);
 }
 
 Value ExperimentArguments::document() const {
+  refuse_folder(file);
   return load_document(file, profile, sets);
 }
 

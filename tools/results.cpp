@@ -15,9 +15,11 @@
 #include "core/measuring/hardware_source.h"
 #include "core/measuring/modelled.h"
 #include "core/records/leftover_runs.h"
+#include "core/records/other_contents.h"
 #include "core/simulation/shipped_hardware.h"
 #include "core/sweep/kept_results.h"
 #include "core/sweep/sweep_plan.h"
+#include "core/system/folder_lock.h"
 #include "core/system/terminal.h"
 #include "core/tables/best_cells.h"
 #include "core/tables/table.h"
@@ -155,21 +157,31 @@ void finish_rows(const RowFiles& files, const KeptResults& kept) {
   tell_of_rows(kept, file);
 }
 
-/// One line for each run whose files cannot be read: it counts as failed, and has no numbers.
-void tell_of_faults(const std::vector<RunRecord>& records) {
-  for (const RunRecord& run : records)
-    if (!run.fault.empty()) print_error("%s\n", run.fault.c_str());
+/// While rows are read, merged and written, no other process does so in the folder of their file.
+std::optional<FolderTurn> turn_with(const RowFiles& files) {
+  if (files.keep.empty()) return std::nullopt;
+  return std::optional<FolderTurn>(std::in_place,
+                                   std::filesystem::absolute(files.keep).parent_path());
 }
 
 }  // namespace
 
+void tell_of_faults(const std::vector<RunRecord>& records) {
+  for (const RunRecord& run : records)
+    if (!run.fault.empty()) print_error("%s\n", run.fault.c_str());
+  for (const std::string& sentence : other_contents(records))
+    print_error("warning: %s\n", sentence.c_str());
+}
+
 void use_rows(const RowFiles& files, const Value& document, std::vector<RunRecord>& records) {
+  const std::optional<FolderTurn> turn = turn_with(files);
   if (const auto kept = merge_rows(files, document, records)) finish_rows(files, *kept);
 }
 
 std::vector<RunRecord> results_on(const std::filesystem::path& hardware, const Value& document,
                                   const std::filesystem::path& folder, const RowFiles& files) {
   std::vector<RunRecord> records = sweep_records(document, folder);
+  const std::optional<FolderTurn> turn = turn_with(files);
   const std::optional<KeptResults> kept = merge_rows(files, document, records);
   std::set<std::string> origins;
   if (!hardware.empty())  // may begin the program anew, which must not have printed
@@ -228,11 +240,14 @@ void require_begun(const ExperimentArguments& given, const std::filesystem::path
 
 void tell_leftovers(const ExperimentArguments& given, const Value& document,
                     const std::filesystem::path& folder, const std::vector<RunRecord>& records) {
-  const std::size_t runs = leftovers_of(document.find("name")->text, folder, records).size();
+  const std::size_t runs =
+      leftovers_of(document.find("name")->text, file_of(document), folder, records).size();
   if (runs == 0) return;
-  print_error("%s of another version of this file %s left here; `%s` removes %s\n",
-              counted(runs, "run").c_str(), runs == 1 ? "is" : "are",
-              command_with("sweep", given, "--prune").c_str(), runs == 1 ? "it" : "them");
+  print_error(
+      "%s of another version of this file, or of other --set or --profile, %s here; `%s` "
+      "removes %s\n",
+      counted(runs, "run").c_str(), runs == 1 ? "is" : "are",
+      command_with("sweep", given, "--prune").c_str(), runs == 1 ? "it" : "them");
 }
 
 }  // namespace pipewright

@@ -49,6 +49,10 @@ void use_rows(const RowFiles& files, const Value& document, std::vector<RunRecor
 std::vector<RunRecord> results_on(const std::filesystem::path& hardware, const Value& document,
                                   const std::filesystem::path& folder, const RowFiles& files = {});
 
+/// Prints to standard error a line for each run whose files cannot be read, which counts as failed
+/// and has no numbers, and one for each file of data that changed between the runs.
+void tell_of_faults(const std::vector<RunRecord>& records);
+
 /// A sentence on a metric of the table that is simulated on hardware, where none is given; else "".
 std::string hardware_remark(const TableSpec& spec);
 

@@ -210,6 +210,15 @@ std::string why_lost(const std::string& key, const std::vector<SweepPoint>& poin
              : "the sweep gives every run a section of its own, without it; write it there";
 }
 
+/// Whether the value is an empty section that runs fill: its other keys are then the defaults.
+bool is_filled(const Value& value, const std::string& key, const std::vector<SweepPoint>& points) {
+  if (!value.is(Value::Kind::Null) && !value.is(Value::Kind::Mapping)) return false;
+  return value.fields.empty() && std::ranges::any_of(points, [&](const SweepPoint& point) {
+           const Value* const section = point.document.find_path(key);
+           return section != nullptr && section->is(Value::Kind::Mapping);
+         });
+}
+
 /// Whether a run has its value at the key, or no section for it, because of another file.
 bool given_by_another_file(const std::string& file, const Value& run, std::string key) {
   const Value* value = run.find_path(key);
@@ -227,7 +236,8 @@ void refuse_overridden(const std::string& file, const Value& base, const std::st
     const std::string key = concat(above, name);
     if (!value.fields.empty()) {
       refuse_overridden(file, value, key + ".", points, problems);
-    } else if (value.place.file == file && std::ranges::all_of(points, [&](const auto& point) {
+    } else if (value.place.file == file && !is_filled(value, key, points) &&
+               std::ranges::all_of(points, [&](const auto& point) {
                  return given_by_another_file(file, point.document, key);
                })) {
       problems.add(value.key_place(),
@@ -243,9 +253,9 @@ void refuse_replaced(const Value& base, const std::vector<SweepPoint>& points, P
   if (given.empty()) return;
   for (const SweepPoint& point : points) add_places_set(point.document, left);
   for (const std::string& place : given)
-    if (!left.contains(place))
-      problems.add({place, 0, 0},
-                   concat("has no effect, because ", why_lost(place.substr(kSet.size()), points)));
+    if (const std::string key = place.substr(kSet.size());
+        !left.contains(place) && !is_filled(*base.find_path(key), key, points))
+      problems.add({place, 0, 0}, concat("has no effect, because ", why_lost(key, points)));
 }
 
 /// The changes of each run of the sweep, in order.

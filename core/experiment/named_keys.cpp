@@ -83,7 +83,7 @@ void check_named_keys(const Value& document, const std::vector<RunRecord>& runs)
   problems.throw_if_any();
 }
 
-void check_tables(const Value& document, std::vector<RunRecord> runs) {
+std::vector<RunRecord> with_columns_to_come(std::vector<RunRecord> runs) {
   const RunConfig* last = nullptr;
   std::vector<std::string> columns;
   for (RunRecord& run : runs) {
@@ -95,6 +95,11 @@ void check_tables(const Value& document, std::vector<RunRecord> runs) {
     last = &run.config;
     run.columns = columns;
   }
+  return runs;
+}
+
+void check_tables(const Value& document, const std::vector<RunRecord>& records) {
+  const std::vector<RunRecord> runs = with_columns_to_come(records);
   const auto given = [&](const char* section) { return document.find(section) != nullptr; };
   check_all({[&] {
                if (given("table")) make_table(read_table_spec(document), runs);

@@ -19,10 +19,13 @@ void check_all(const std::vector<std::function<void()>>& parts);
 /// problems.
 void check_named_keys(const Value& document, const std::vector<RunRecord>& runs);
 
+/// The runs, where one without results has the metrics that its configuration says it will have.
+std::vector<RunRecord> with_columns_to_come(std::vector<RunRecord> runs);
+
 /// Makes what these sections ask for of runs that need not have trained yet, as `table`, `plot` and
-/// the end of a sweep will do. A run without results has the metrics that its configuration says it
-/// will have. Throws Error{Experiment} with the problems of all sections.
-void check_tables(const Value& document, std::vector<RunRecord> runs);
+/// the end of a sweep will do, by with_columns_to_come(). Throws Error{Experiment} with the
+/// problems of all sections.
+void check_tables(const Value& document, const std::vector<RunRecord>& records);
 
 /// "claims need at least 3 runs a group; of gpipe this file has 2", if claims of the document can
 /// never be shown by so many runs; otherwise "".

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/printable.h"
 #include "core/base/text.h"
 #include "core/codecs/codec.h"
 #include "core/nn/dataset.h"
@@ -34,8 +35,8 @@ struct Origin {
 
   [[noreturn]] void blame(const std::string& what) const {
     throw Error(ErrorKind::Schedule,
-                concat("the ", kind, " '", name, "' of the plugin ", shell_quoted(file.string()),
-                       " threw an exception: ", what));
+                printable(concat("the ", kind, " '", name, "' of the plugin ",
+                                 shell_quoted(file.string()), " threw an exception: ", what)));
   }
 
   template <class Call>
@@ -95,13 +96,25 @@ std::unique_ptr<Scheme> guarded(std::unique_ptr<Scheme> scheme, const Origin& or
   return std::make_unique<PluginScheme>(std::move(scheme), origin);
 }
 
+/// Makes a part; its errors without a place get the one of its section.
+template <class Make>
+auto placed(const Options& options, const Make& make) {
+  try {
+    return make();
+  } catch (const Error& error) {
+    if (!error.where().empty()) throw;
+    throw Error(error.kind(), printable(error.message()), options.where("").text());
+  }
+}
+
 template <class Part>
 void guard(const PluginKind& kind, const std::string& name, const std::filesystem::path& file) {
   using Entry = typename Registry<Part>::Entry;
   // The registry's entries are not const; it only finds them as such.
   auto* const entry = const_cast<Entry*>(Registry<Part>::instance().find(name));
   entry->make = [make = entry->make, origin = Origin{kind.name, name, file}](Options& options) {
-    return guarded(origin.guard([&] { return make(options); }), origin);
+    return placed(options,
+                  [&] { return guarded(origin.guard([&] { return make(options); }), origin); });
   };
 }
 

@@ -34,6 +34,7 @@ HardwareFit fit_on(const Experiment& experiment, const Hardware& hardware, CostS
     fit.need = need;
     fit.has = has;
   }
+  fit.remark = unlimited_links_remark(laid, steady.simulation);
   return fit;
 }
 

@@ -18,6 +18,7 @@ struct HardwareFit {
   std::string hardware;
   int worker = 0;
   std::int64_t need = 0, has = 0;  ///< bytes
+  std::string remark;              ///< unlimited_links_remark()
 
   /// "28.1 GiB at its peak, activations included; its device has 32.0 GiB (hardware 'DGX-1')".
   std::string text() const;

@@ -76,8 +76,11 @@ std::filesystem::path read_file_option(Options& section) {
                       "which the other options of this section are laid; \"\" = none.");
 }
 
-/// "; did you mean …?" with the path of the shipped description of such a name, if there is one.
+/// "; did you mean …?" with the path of the shipped description of such a name, if there is one;
+/// "" where the file is there.
 std::string shipped_like(const std::filesystem::path& file) {
+  std::error_code none;
+  if (std::filesystem::exists(file, none)) return {};
   std::vector<std::string> names;
   for (const ShippedHardware& each : shipped_hardware()) names.push_back(each.name);
   const std::string name = nearest(file.stem().string(), names);
@@ -90,15 +93,14 @@ void check_shown_on(const Value& document, const std::string& section, Problems&
   Problems unheard;  // the section's reader reports them
   Options options(document.find(section), section, unheard);
   const std::filesystem::path file = options.path("hardware", "", "");
-  std::error_code none;
   std::vector<RunRecord> no_runs;
   if (!file.empty()) try {
       add_modelled(no_runs, load_hardware(file));
     } catch (const Error& error) {
-      problems.add(options.where("hardware"),
-                   concat(section, ".hardware: ", join(split(error.what(), '\n'), "; "),
-                          std::filesystem::exists(file, none) ? "" : shipped_like(file)),
-                   error.kind());
+      problems.add(
+          options.where("hardware"),
+          concat(section, ".hardware: ", join(split(error.what(), '\n'), "; "), shipped_like(file)),
+          error.kind());
     }
 }
 
@@ -136,8 +138,10 @@ Hardware HardwareSource::read(const Value& document) {
   try {
     return read_checked(merged_keys(description(named), own), problems);
   } catch (const BadDescription& error) {
-    problems.add(options.where("file"),
-                 concat("hardware.file: ", join(split(error.what(), '\n'), "; ")), error.kind());
+    problems.add(
+        options.where("file"),
+        concat("hardware.file: ", join(split(error.what(), '\n'), "; "), shipped_like(named)),
+        error.kind());
     return read_checked(without_devices(own), problems);
   }
 }

@@ -135,9 +135,10 @@ std::set<std::string> add_modelled(std::vector<RunRecord>& runs, const Hardware&
     const std::vector<double> samples = samples_of_epochs(run);
     if (samples.empty() || samples.front() == 0) continue;
     run.modelled_epoch_hours = samples.front() / pace / kHour;
-    if (!run.done()) continue;  // its training is cut short
     const double epochs = std::accumulate(samples.begin(), samples.end(), 0.0) / samples.front();
-    run.modelled.emplace_back("modelled_hours", epochs * run.modelled_epoch_hours);
+    run.modelled_run_hours = epochs * run.modelled_epoch_hours;
+    if (run.done())  // else its training is cut short
+      run.modelled.emplace_back("modelled_hours", run.modelled_run_hours);
   }
   return origins;
 }

@@ -77,6 +77,7 @@ class Matthews final : public Metric {
  public:
   explicit Matthews(Options&) {}
   std::size_t size() const override { return 4; }
+  std::int64_t most_classes() const override { return 2; }
   at::Tensor sums(const at::Tensor& output, const at::Tensor& target) const override {
     const Rows rows(output, target);
     const at::Tensor said = rows.scores.argmax(1).eq(1), is = rows.targets.eq(1);

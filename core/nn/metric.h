@@ -7,6 +7,7 @@
 #include <torch/version.h>
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -36,6 +37,8 @@ class Metric {
   virtual double value(std::span<const double> sums) const = 0;
   /// Whether it rates outputs of that task.
   virtual bool fits(Task task) const { return task != Task::Regress; }
+  /// The most classes of which it rates the choice of one.
+  virtual std::int64_t most_classes() const { return std::numeric_limits<std::int64_t>::max(); }
 };
 
 /// Makes a metric by name, without options (no metric has any); null if the name is unknown.

@@ -32,11 +32,21 @@ const at::Tensor& found(const Named& named, const std::string& name) {
   return at->second;
 }
 
+/// The divisors of all parameters, or none: an optimizer has none before its first update, which
+/// float16 may skip in one stage only.
+Named divisors_of(const ModelInstant& model) {
+  Named divisors(model.preconditioner.begin(), model.preconditioner.end());
+  for (const LayerPtr& layer : model.layers)
+    for (const ParameterSpec& spec : layer->parameters())
+      if (!divisors.contains(parameter_name(*layer, spec.name))) return {};
+  return divisors;
+}
+
 }  // namespace
 
 WholeModel::WholeModel(const ModelInstant& model) {
   const Named state(model.state.begin(), model.state.end());
-  const Named divisors(model.preconditioner.begin(), model.preconditioner.end());
+  const Named divisors = divisors_of(model);
   const at::AutoGradMode record(true);
   const PlainAttention plain;
   Tensors values = model.inputs;

@@ -27,12 +27,15 @@ std::vector<fs::path> leftover_runs(const fs::path& sweep_folder,
   return leftovers;
 }
 
-std::vector<fs::path> leftovers_of(const std::string& name, const fs::path& sweep_folder,
+std::vector<fs::path> leftovers_of(const std::string& name, const std::string& file,
+                                   const fs::path& sweep_folder,
                                    const std::vector<RunRecord>& today) {
   std::vector<fs::path> leftovers = leftover_runs(sweep_folder, today);
   std::erase_if(leftovers, [&](const fs::path& folder) {
     std::error_code none;
     if (!fs::is_regular_file(fs::symlink_status(folder / kFolderMarker, none))) return true;
+    const std::string made_by = file_of_point(folder);
+    if (!made_by.empty() && made_by != file) return true;
     const RunOutcome outcome = read_outcome(folder);
     return !outcome.name.empty() && outcome.name != name;
   });

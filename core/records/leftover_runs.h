@@ -15,9 +15,10 @@ namespace pipewright {
 std::vector<std::filesystem::path> leftover_runs(const std::filesystem::path& sweep_folder,
                                                  const std::vector<RunRecord>& today);
 
-/// The leftovers that may be removed: they have our marker, and belong to the experiment `name` or
-/// have never begun. Two files can share a sweep's folder.
-std::vector<std::filesystem::path> leftovers_of(const std::string& name,
+/// The leftovers that may be removed: they have our marker, belong to the experiment `name` or have
+/// never begun, and no other file than `file`, an absolute path, has made them. Two files can share
+/// a sweep's folder, and one that extends another can have its name.
+std::vector<std::filesystem::path> leftovers_of(const std::string& name, const std::string& file,
                                                 const std::filesystem::path& sweep_folder,
                                                 const std::vector<RunRecord>& today);
 

@@ -107,13 +107,15 @@ std::string error_of_sweep(const fs::path& folder) {
 
 RunOutcome recorded_outcome(const Value& run) {
   const std::string state = text_at(run, "state");
+  const Value* const contents = run.find("contents");
   return {.state = state.empty() ? "failed" : state,
           .name = text_at(run, "name"),
           .digest = text_at(run, "digest"),
           .error = text_at(run, "error"),
           .started = text_at(run, "started"),
           .finished = text_at(run, "finished"),
-          .exit_code = integer_of(run, "exit_code")};
+          .exit_code = integer_of(run, "exit_code"),
+          .contents = contents != nullptr ? *contents : Value()};
 }
 
 /// Reads label and varied values from point.json.
@@ -231,12 +233,21 @@ void sort_as_in_file(std::vector<RunRecord>& runs) {
   });
 }
 
-void write_point(const fs::path& folder, int number, const std::string& label, const Value& varied,
-                 const std::string& error) {
-  Value point =
-      mapping_of({{"point", Value::of(number)}, {"label", Value::of(label)}, {"varied", varied}});
-  if (!error.empty()) point.at_or_add("error") = Value::of(error);
+void write_point(const fs::path& folder, const PointEntry& entry) {
+  Value point = mapping_of({{"point", Value::of(entry.number)},
+                            {"label", Value::of(entry.label)},
+                            {"varied", entry.varied},
+                            {"file", Value::of(entry.file)}});
+  if (!entry.error.empty()) point.at_or_add("error") = Value::of(entry.error);
   write_file(folder / kPointFile, to_json(point) + "\n");
+}
+
+std::string file_of_point(const fs::path& folder) {
+  try {
+    return is_there(folder / kPointFile) ? text_at(load_json(folder / kPointFile), "file") : "";
+  } catch (const Error&) {  // it is damaged
+    return {};
+  }
 }
 
 double value_at(const std::string& epoch, const std::string& metric,

@@ -27,6 +27,7 @@ struct RunOutcome {
   std::string started, finished;
   int exit_code = 0;  ///< of the run that failed; 0: it has not recorded one
   std::string fault;  ///< why its files cannot be read, with the file; "": they can
+  Value contents;     ///< option that names a file → digest of the file; empty: not recorded
 
   bool done() const { return state == "done"; }
   /// Whether it failed because a loss or a weight was NaN or infinite.
@@ -85,7 +86,8 @@ struct RunRecord : RunOutcome {
   /// Results of a simulation of the run, finished or not: names "modelled_…" and numbers (see
   /// add_modelled()).
   std::vector<std::pair<std::string, double>> modelled;
-  double modelled_epoch_hours = 0;  ///< 0: unknown
+  double modelled_epoch_hours = 0;  ///< of a whole epoch; 0: unknown
+  double modelled_run_hours = 0;    ///< of all its epochs, of which the last may be cut short
   /// Of a run that is done: steps_to and its kin (core/tables/time_to.h); infinite: not reached.
   std::vector<std::pair<std::string, double>> times_to;
 
@@ -128,11 +130,20 @@ std::vector<std::filesystem::path> run_folders_of(const std::filesystem::path& f
 /// the names of their folders.
 void sort_as_in_file(std::vector<RunRecord>& runs);
 
-/// Writes point.json, the sweep's knowledge of a run, to the run's folder. `number` is that of the
-/// point in the file, from 1. `error` is set if the run's process ended without recording it
-/// (killed, or never started); a later state "done" overrides it.
-void write_point(const std::filesystem::path& folder, int number, const std::string& label,
-                 const Value& varied, const std::string& error = {});
+/// What a sweep knows of a run.
+struct PointEntry {
+  int number = 0;  ///< of the point in the file, from 1
+  std::string label;
+  Value varied;       ///< mapping of dotted key → value
+  std::string file;   ///< the experiment's file, an absolute path
+  std::string error;  ///< set if the run's process ended without recording it (killed, or never
+                      ///< started); a later state "done" overrides it
+};
+
+/// Writes point.json, the sweep's knowledge of a run, to the run's folder.
+void write_point(const std::filesystem::path& folder, const PointEntry& entry);
+/// PointEntry::file of that point.json; "" where there is none, or none was written.
+std::string file_of_point(const std::filesystem::path& folder);
 
 /// The value of a metric at the "last" or "best" epoch that has one, as better_values() says; a
 /// metric that is not judged has no best, so its last is taken. NaN: no epoch has one.

@@ -65,4 +65,21 @@ Simulation simulate(const ProvedSchedule& proved, std::span<const StageCost> cos
   return simulation;
 }
 
+std::string unlimited_links_remark(const Hardware& hardware, const Simulation& simulation) {
+  const auto unlimited = [&](const LinkReport& link) {
+    const LinkSpeed speed = hardware.speed_of(link.from, link.to);
+    return hardware.host_of(link.from) != hardware.host_of(link.to) && speed.latency == 0 &&
+           std::isinf(speed.bandwidth) && std::ranges::none_of(hardware.buses, [&](const Bus& bus) {
+             return std::isfinite(bus.bandwidth) && bus.carries(link.from, link.to);
+           });
+  };
+  const auto first = std::ranges::find_if(simulation.links, unlimited);
+  if (first == simulation.links.end()) return {};
+  return concat("the hardware '", hardware.name,
+                "' does not limit links between hosts such as that from worker ", first->from,
+                " to ", first->to,
+                ", so messages take no time there; expected a bandwidth, as in between: "
+                "{bandwidth_gb_per_s: 1.25}");
+}
+
 }  // namespace pipewright

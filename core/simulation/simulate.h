@@ -98,4 +98,8 @@ void check_devices(const Hardware& hardware, std::size_t workers);
 Simulation simulate(const ProvedSchedule& proved, std::span<const StageCost> costs,
                     const Hardware& hardware, const SimulationOptions& options = {});
 
+/// A remark on messages between hosts over links that the hardware does not limit, which take no
+/// time; "" if there are none. Its devices must be laid_out().
+std::string unlimited_links_remark(const Hardware& hardware, const Simulation& simulation);
+
 }  // namespace pipewright

@@ -62,7 +62,13 @@ KeysOfLabels keys_that_differ(const std::vector<SweepPoint>& points) {
 }
 
 PlannedRun found_run(const SweepPoint& point, std::size_t index, fs::path folder) {
-  return {{}, static_cast<int>(index) + 1, point.label, "", varied_of(point), std::move(folder)};
+  return {{},
+          static_cast<int>(index) + 1,
+          point.label,
+          "",
+          varied_of(point),
+          std::move(folder),
+          file_of(point.document)};
 }
 
 /// The configuration of a run: that in its folder if it differs from the planned one.
@@ -108,6 +114,11 @@ std::string values_title(const SweepPoint& point) {
 
 }  // namespace
 
+std::string file_of(const Value& document) {
+  std::error_code none;
+  return fs::weakly_canonical(document.place.file, none).string();
+}
+
 std::vector<std::string> run_titles(const std::vector<SweepPoint>& points) {
   KeysOfLabels differing = keys_that_differ(points);
   std::vector<std::string> titles;
@@ -148,7 +159,7 @@ std::vector<PlannedRun> plan_sweep(const Value& document, const fs::path& out) {
 
 fs::path write_run_inputs(const PlannedRun& run, bool overwrite) {
   const FolderLock lock = claim(RunFolder(run.folder), {.overwrite = overwrite});
-  write_point(run.folder, run.point, run.label, run.varied);
+  write_point(run.folder, run.entry());
   const fs::path given = run.folder / kGivenFile;
   write_file(given, to_yaml(run.resolved.whole()));
   return given;
@@ -162,7 +173,7 @@ std::vector<RunRecord> records_of(const std::vector<PlannedRun>& runs) {
 }
 
 void write_point(const fs::path& folder, const SweepPoint& point, int number) {
-  write_point(folder, number, point.label, varied_of(point));
+  write_point(folder, {number, point.label, varied_of(point), file_of(point.document), {}});
 }
 
 std::vector<RunRecord> sweep_records(const Value& document, const fs::path& out) {

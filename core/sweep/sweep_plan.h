@@ -28,7 +28,13 @@ struct PlannedRun : PointExperiment {
   std::string title;  ///< unique: the label and what distinguishes the run from others of it
   Value varied;
   std::filesystem::path folder;
+  std::string file;  ///< the experiment's file, see file_of()
+
+  PointEntry entry() const { return {point, label, varied, file, {}}; }
 };
+
+/// The absolute path of a document's file: that which extends the others.
+std::string file_of(const Value& document);
 
 /// Reads every run of the document's sweep. Throws Error{Experiment} with the problems of all runs,
 /// each once, with the titles of its runs unless all have it.

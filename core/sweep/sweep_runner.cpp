@@ -155,10 +155,21 @@ class SweepExecution {
       if (recorded == "running") note_interruption(run);
       progress_.ended(run.title, "interrupted", false);
     } else {
-      fail({run.title, outcome_of(event), last_line(run.folder / "log.txt", child.log_start),
-            event.signal != 0},
-           run);
+      fail(
+          {run.title, outcome_of(event),
+           of_this_run(last_line(run.folder / "log.txt", child.log_start), run), event.signal != 0},
+          run);
     }
+  }
+
+  /// A run's last line, where its advice to give --overwrite, with which a sweep begins all runs
+  /// anew, is the command for this run alone.
+  std::string of_this_run(const std::string& line, const PlannedRun& run) const {
+    const std::size_t advice = line.rfind("give ");
+    if (!settings_.anew || advice == std::string::npos ||
+        line.find("--overwrite", advice) == std::string::npos)
+      return line;
+    return concat(line.substr(0, advice), "`", settings_.anew(run), "` begins it anew");
   }
 
   /// The state that the run itself has recorded last: "running" of one that was killed. "failed"
@@ -196,7 +207,9 @@ class SweepExecution {
     if (state == "running" || state == "missing") {
       try {
         const FolderLock lock(run.folder);
-        write_point(run.folder, run.point, run.label, run.varied, failed.reason());
+        PointEntry entry = run.entry();
+        entry.error = failed.reason();
+        write_point(run.folder, entry);
       } catch (const Error&) {
         // The disk may be why the run failed. The list of failures reports it in any case.
       }

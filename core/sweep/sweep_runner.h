@@ -29,6 +29,8 @@ struct SweepSettings {
   /// not throw. Runs on CPUs are then copies of this process, which has loaded LibTorch and the
   /// plugins already. Empty: every run starts `program`.
   std::function<int(const std::vector<std::string>&)> perform = {};
+  /// The command that begins one run anew, for messages; empty: there is none.
+  std::function<std::string(const PlannedRun&)> anew = {};
 };
 
 struct FailedRun {

@@ -73,9 +73,15 @@ Ties ties_with(std::size_t index, const std::vector<NamedCell>& cells) {
   return ties;
 }
 
-/// A cell with its mean: "vgg16, PD4 (93.10)".
+/// A cell with its mean: "vgg16, PD4 (93.10)". Failed runs stand beside it, because it may be among
+/// the last for them alone: "vgg16, PD4 (93.10, 1 of 3 runs failed)".
 std::string shown(const Table& table, const NamedCell& named) {
-  return concat(named.name, " (", shown_number(table.metric, named.cell->mean()), ")");
+  const TableCell& cell = *named.cell;
+  const std::string failed =
+      cell.uncounted == 0
+          ? ""
+          : concat(", ", cell.uncounted, " of ", counted(cell.runs.size(), "run"), " failed");
+  return concat(named.name, " (", shown_number(table.metric, cell.mean()), failed, ")");
 }
 
 /// "gpipe", "2 others (gpipe; xpipe)", "the other", "any of the 4 others".

@@ -13,7 +13,8 @@ namespace pipewright {
 struct BestCells {
   /// "Best: xpipe, workers 2 (86.39), not significantly better at the 5 % level than 7 others
   /// (gpipe, workers 2; …); worst: pipedream, workers 4 (22.60)", without a period. Cells are
-  /// compared by compare_means(), pair by pair.
+  /// compared by compare_means(), pair by pair. Behind the mean of a cell with failed runs that
+  /// have no number stands how many failed.
   std::string sentence;
   std::size_t run = 0;  ///< index of the best cell's first run in the records
 };

@@ -110,32 +110,41 @@ std::vector<Collected> collected(const Line& line, const PlotSpec& spec, const A
   return all;
 }
 
-/// `hours`: modelled hours per epoch; 1 if the x-axis has none.
-Curve curve_of(const Collected& line, PlotInterval interval, double hours) {
+/// Modelled hours of a whole epoch and of all: the last may be cut short.
+struct Hours {
+  double epoch = 1, all = std::numeric_limits<double>::infinity();  // of an x-axis without hours
+
+  double after(double epochs) const { return std::min(epochs * epoch, all); }
+};
+
+Curve curve_of(const Collected& line, PlotInterval interval, const Hours& hours) {
   Curve curve{.name = line.name};
   curve.runs = static_cast<int>(line.runs.size());
   curve.unfinished = line.unfinished;
   for (const auto& [x, values] : line.values) {
     const Moments moments = moments_of(values);
-    curve.points.push_back({.x = x * hours,
+    curve.points.push_back({.x = hours.after(x),
                             .mean = moments.mean,
                             .reach = reach_of(moments, interval),
                             .runs = static_cast<int>(values.size())});
   }
-  for (const auto& [x, runs] : line.diverged) curve.diverged.push_back({x * hours, runs});
+  for (const auto& [x, runs] : line.diverged) curve.diverged.push_back({hours.after(x), runs});
   return curve;
 }
 
-/// Modelled hours per epoch: the mean over the line's runs, which usually differ only in their
-/// seeds.
-double hours_of_epoch(const Line& line) {
+/// The mean over the line's runs, which usually differ only in their seeds, and the most hours that
+/// one of them has.
+Hours hours_of(const Line& line) {
   double sum = 0, runs = 0;
+  Hours hours{.all = 0};
   for (const RunRecord* run : line.runs)
     if (run->modelled_epoch_hours > 0) {
       sum += run->modelled_epoch_hours;
+      hours.all = std::max(hours.all, run->modelled_run_hours);
       ++runs;
     }
-  return sum / std::max(1., runs);
+  hours.epoch = sum / std::max(1., runs);
+  return hours;
 }
 
 /// The rows of the file that match the line's first run, without those that are not numbers.
@@ -196,7 +205,7 @@ void check_log_y(const Picture& picture, const PlotSpec& spec, Problems& problem
 void add_curves(Picture& picture, const Lines& group, const PlotSpec& spec,
                 const std::optional<PublishedNumbers>& numbers) {
   for (const Line& line : group.lines) {
-    const double hours = spec.in_hours() && !spec.over_evaluations() ? hours_of_epoch(line) : 1;
+    const Hours hours = spec.in_hours() && !spec.over_evaluations() ? hours_of(line) : Hours();
     for (const Collected& each : collected(line, spec, picture.x, picture.percent ? 100 : 1)) {
       Curve curve = curve_of(each, spec.interval, hours);
       if (numbers && !spec.in_hours())

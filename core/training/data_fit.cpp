@@ -169,8 +169,19 @@ void check_metrics_of_task(const Experiment& e, const Dataset& dataset) {
   }
 }
 
+/// Refuses metrics of two classes where there are more.
+void check_metrics_of_classes(const Experiment& e, const Dataset& dataset) {
+  if (of_outputs(dataset.task()) || e.loss->compares_with() == Task::Label) return;
+  for (std::size_t i = 0; i < e.metrics.size(); ++i)
+    if (e.metrics[i] && dataset.classes() > e.metrics[i]->most_classes())
+      throw experiment_error(e.where("metrics"), "the metric ", e.metric_names[i], " rates ",
+                             counted(e.metrics[i]->most_classes(), "class"), ", this data set has ",
+                             dataset.classes(), "; expected accuracy");
+}
+
 void check_metrics(const Experiment& e, const Dataset& dataset) {
   check_metrics_of_task(e, dataset);
+  check_metrics_of_classes(e, dataset);
   if (e.model->encoder_layers() == 0 && std::ranges::count(e.metric_names, kBleu) > 0)
     throw experiment_error(e.where("metrics"),
                            "the metric bleu rates translations, which this model does not make; "
@@ -200,8 +211,11 @@ void check_output(const Experiment& e, const Dataset& dataset) {
   }
 }
 
-bool channels_are_last(const std::vector<std::int64_t>& given,
+/// Of samples from the user's arrays; data sets of images have their channels first.
+bool channels_are_last(const Experiment& e, const std::vector<std::int64_t>& given,
                        const std::vector<std::int64_t>& wanted) {
+  const Value* const name = e.resolved.find_path("dataset.name");
+  if (name == nullptr || name->text != "tensors") return false;
   const bool channels = given[2] == wanted[0] || given[2] == 1 || given[2] == 3;
   return channels && given[0] > given[2];
 }
@@ -221,7 +235,7 @@ void check_samples(const Experiment& e, const Dataset& dataset) {
   const auto given = dataset.sample_shape(), wanted = model.input_shape();
   const bool fits = model.flattens() ? elements(given) == elements(wanted) : given == wanted;
   const bool images = given.size() == 3 && wanted.size() == 3;
-  if (!fits && images && channels_are_last(given, wanted))
+  if (!fits && images && channels_are_last(e, given, wanted))
     throw experiment_error(e.where("dataset"), "the model takes samples of ", shape_text(wanted),
                            ", the data set has ", shape_text(given),
                            ", whose channels seem to be last; expected ",

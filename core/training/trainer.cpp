@@ -239,6 +239,13 @@ void Trainer::keep_losses(const std::vector<std::vector<double>>& losses, std::i
   if (collected_ != nullptr) collected_->insert(collected_->end(), losses.begin(), losses.end());
 }
 
+/// Tokens of so many samples, with padding. Translations are padded batch by batch, to lengths that
+/// only the batches know.
+double tokens_in(double samples, const Dataset& dataset) {
+  const bool of_one_length = dataset.vocabulary() > 0 && dataset.task() != Task::Translate;
+  return of_one_length ? samples * static_cast<double>(dataset.sample_shape()[0]) : kNoNumber;
+}
+
 /// Evaluates the weights after so many mini-batches, which the stages show. `within`: the program
 /// that is paused meanwhile; null: none.
 void Trainer::add_evaluation(std::int64_t minibatches, const Program* within) {
@@ -255,16 +262,13 @@ void Trainer::add_evaluation(std::int64_t minibatches, const Program* within) {
   const double samples = static_cast<double>(plan_.samples_in(minibatches));
   double seconds = state_.open_seconds + std::chrono::duration<double>(begin - begun_).count();
   for (const EpochRow& epoch : state_.epochs) seconds += epoch.seconds;
-  state_.evaluations.push_back(
-      {.minibatches = minibatches,
-       .samples = samples,
-       .tokens = plan_.dataset->vocabulary() > 0
-                     ? samples * static_cast<double>(plan_.dataset->sample_shape()[0])
-                     : kNoNumber,
-       .seconds = seconds,
-       .test_loss = found.test_loss,
-       .test_accuracy = found.test_accuracy,
-       .metrics = found.metrics});
+  state_.evaluations.push_back({.minibatches = minibatches,
+                                .samples = samples,
+                                .tokens = tokens_in(samples, *plan_.dataset),
+                                .seconds = seconds,
+                                .test_loss = found.test_loss,
+                                .test_accuracy = found.test_accuracy,
+                                .metrics = found.metrics});
   if (events_) events_->evaluation(state_.evaluations.back(), own_metrics());
   if (progress_ != nullptr)
     progress_->evaluation(state_.evaluations.back(), plan_.drains.minibatches, own_metrics());

@@ -13,6 +13,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// A folder that macOS adds to zip archives, of hidden files only.
+constexpr std::string_view kMacFolder = "__MACOSX";
+
 [[noreturn]] void throw_unlisted(const fs::path& folder, const std::error_code& problem) {
   throw data_error(folder, "cannot list the folder: " + problem.message());
 }
@@ -62,7 +65,8 @@ std::vector<std::string> folder_names(const fs::path& folder) {
   for (; !problem && entries != fs::directory_iterator(); entries.increment(problem)) {
     std::error_code gone;
     const std::string name = entries->path().filename().string();
-    if (!name.starts_with('.') && entries->is_directory(gone)) names.push_back(name);
+    if (!name.starts_with('.') && name != kMacFolder && entries->is_directory(gone))
+      names.push_back(name);
   }
   if (problem) throw_unlisted(folder, problem);
   std::ranges::sort(names);

@@ -15,8 +15,8 @@ namespace pipewright {
 /// Whether the name ends in .jpg, .jpeg or .png, in lower or upper case, and is not hidden.
 bool is_image_name(std::string_view name);
 
-/// Returns the names of the folders in `folder` that are not hidden, sorted bytewise. Throws
-/// Error{Data} if `folder` cannot be listed.
+/// Returns the names of the folders in `folder` that are neither hidden nor __MACOSX, sorted
+/// bytewise. Throws Error{Data} if `folder` cannot be listed.
 std::vector<std::string> folder_names(const std::filesystem::path& folder);
 
 /// Lists the images in and below folder/classes[c] as images of class c, sorted by class, folder

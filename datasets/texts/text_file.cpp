@@ -13,6 +13,7 @@ namespace pipewright {
 namespace {
 
 constexpr std::uint64_t kLimit = std::uint64_t{1} << 30;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // some programs begin UTF-8 with it
 
 bool on_disk(const std::filesystem::path& path) {
   std::error_code ignored;
@@ -48,12 +49,16 @@ bool text_is_there(const std::filesystem::path& path) {
 }
 
 std::string read_text(const std::filesystem::path& path, const std::string& origin) {
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none))
+    throw data_error(path, "is a folder; expected a file");
   if (!text_is_there(path))
     throw data_error(path, "no such file, nor ", path.filename().string(), ".gz beside it. It is ",
                      origin);
   const bool packed = !on_disk(path);
   const std::filesystem::path read = packed ? gzipped(path) : path;
   std::string text = packed ? read_gzip(read, limit_of(read)) : read_file(read, kLimit);
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   if (text.empty()) throw data_error(read, "is empty");
   const std::size_t valid = valid_utf8(text);
   if (valid < text.size())

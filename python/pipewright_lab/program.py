@@ -114,7 +114,7 @@ def experiment_file(experiment: Experiment) -> Iterator[str]:
         os.unlink(file.name)
 
 
-def _json_text(key: str, value: Any) -> str:
+def json_text(key: str, value: Any) -> str:
     """A value as the program reads it; NumPy's numbers are numbers."""
     try:
         return json.dumps(value, default=lambda other: other.item())
@@ -126,7 +126,7 @@ def options(settings: Settings | None, profile: str | None, plugins: Sequence[st
     """Settings, profile and plugins as arguments of the program."""
     arguments = []
     for key, value in (settings or {}).items():
-        arguments += ["--set", f"{key}={_json_text(key, value)}"]
+        arguments += ["--set", f"{key}={json_text(key, value)}"]
     if profile is not None:
         arguments += ["--profile", profile]
     for plugin in plugins:

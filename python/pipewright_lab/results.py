@@ -3,55 +3,20 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .program import Experiment, Origin, Settings, call
+from .program import Experiment, Origin, Settings, call, json_text
+from .run_folder import MARKER, Row, read_record, recorded_options, rows_of, run_folders
 
 if TYPE_CHECKING:
     import pandas
     import torch
-
-MARKER = ".pipewright"
-Row = dict[str, Any]
-
-
-def _number(text: str) -> Any:
-    """A CSV field as a number if it is one; None if it is empty."""
-    if text == "":
-        return None
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
-def _rows_of(file: Path) -> Iterator[Row]:
-    """The rows of a CSV file; none if there is no such file. A last line that is not complete yet is left out."""
-    if not file.is_file():
-        return
-    with open(file, newline="", encoding="utf-8") as opened:
-        reader = csv.reader(opened)
-        header = next(reader, [])
-        for fields in reader:
-            if len(fields) == len(header):
-                yield {name: _number(text) for name, text in zip(header, fields)}
-
-
-def _json(file: Path) -> Row:
-    if not file.is_file():
-        return {}
-    content = json.loads(file.read_text(encoding="utf-8"))
-    return content if isinstance(content, dict) else {}
 
 
 @dataclass(frozen=True)
@@ -67,12 +32,9 @@ class Run:
 
     @staticmethod
     def read(folder: Path) -> Run:
-        point = _json(folder / "point.json")
+        record, point = read_record(folder)
         varied = point.get("varied", {})
         label = {"label": point["label"]} if "label" in point else {}
-        record = _json(folder / "run.json")
-        killed = point.get("error") if record.get("state", "running") == "running" else None
-        record = {"state": "missing", **record, **({"state": "failed", "error": killed} if killed else {})}
         number = point.get("point")
         return Run(
             folder,
@@ -83,13 +45,13 @@ class Run:
 
     def rows(self, table: str) -> Iterator[Row]:
         """Rows of one of the run's CSV files, with the run's folder, state and settings before its own columns."""
-        for row in _rows_of(self.folder / f"{table}.csv"):
+        for row in rows_of(self.folder / f"{table}.csv"):
             yield {"run": self.folder.name, "state": self.record["state"], **self.varied, **row}
 
     def summary(self) -> Row:
         """State, settings, and the metrics of the last epoch."""
         last: Row = {}
-        for row in _rows_of(self.folder / "epochs.csv"):
+        for row in rows_of(self.folder / "epochs.csv"):
             last.update({name: value for name, value in row.items() if value is not None})
         kept = ("state", "seed", "wall_seconds", "error", "started", "finished", "digest", "pipewright")
         record = {name: self.record[name] for name in kept if name in self.record}
@@ -167,10 +129,24 @@ class Results:
     def where(self, settings: Settings) -> Results:
         """The only run with these settings, such as {"scheme.name": "pipedream", "seed": 2}, as `--where` finds it.
 
+        A value may be that of `runs`, which has it as the sweep's file does, or that of `table()`: of a file, its whole path.
         Raises PipewrightError, which says what several runs differ in.
         """
-        wanted = ",".join(f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in settings.items())
+        wanted = ",".join(f"{key}={self._recorded(key, value)}" for key, value in settings.items())
         return load(call(["list", str(self.folder), "--where", wanted]).strip())
+
+    def _recorded(self, key: str, value: Any) -> str:
+        """A setting's value as `--where` takes it. A text of the sweep's file becomes what its runs record, if that is one."""
+        if not isinstance(value, str):
+            return json_text(key, value)
+        found = (
+            recorded_options(run.folder).get(name)
+            for run in self.list
+            for name, written in run.varied.items()
+            if written == value and (name == key or name.endswith(f".{key}"))
+        )
+        texts = {text for text in found if text is not None}
+        return texts.pop() if len(texts) == 1 else value
 
     def table(
         self,
@@ -257,11 +233,10 @@ class Results:
 
 def _imported_model(run: Path) -> Path:
     """The folder that a run's model `graph` was imported into, as its experiment.yaml says."""
-    text = (run / "experiment.yaml").read_text(encoding="utf-8")
-    found = re.search(r"(?m)^model:\n  name: graph\n(?:  .*\n)*?  file: (.+)$", text)
-    if found is None:
+    options = recorded_options(run)
+    if options.get("model.name") != "graph" or "model.file" not in options:
         raise ValueError(f"the model of {run} is none that import_model() has exported")
-    return Path(json.loads(found[1]) if found[1].startswith('"') else found[1])
+    return Path(options["model.file"])
 
 
 def load(
@@ -274,14 +249,12 @@ def load(
 ) -> Results:
     """Reads the folder of a run or of a sweep, also while it works. Raises FileNotFoundError if it is neither.
 
+    Runs that were killed are `interrupted`, and those whose record cannot be read `failed`, as `pipewright list` has them.
     `experiment`, `settings` and `profile` are those of the sweep, for `table()`, `claims()` and `report()`.
     """
     path = Path(folder)
     origin = None if experiment is None else Origin(experiment, settings, profile, plugins)
-    if not (path / "run.json").is_file() and not (path / MARKER).is_file():
+    runs = [Run.read(each) for each in run_folders(path)] if path.is_dir() else []
+    if not runs and not (path / MARKER).is_file():
         raise FileNotFoundError(f"{path} is no folder of a run or of a sweep")
-    inner = sorted(each for each in path.iterdir() if (each / MARKER).is_file() and (each / "point.json").is_file())
-    if not inner and (path / "run.json").is_file():
-        return Results(path, [Run.read(path)], origin)
-    runs = [Run.read(each) for each in inner]
-    return Results(path, sorted(runs, key=lambda run: run.point or math.inf), origin)
+    return Results(path, sorted(runs, key=lambda run: run.point if run.point > 0 else math.inf), origin)

@@ -28,6 +28,16 @@ def found(run):
     return {int(row["minibatches"]): [row[name] for name in MEASURED] for row in run.rows("evaluations.csv")}
 
 
+TRANSLATED = {
+    "dataset": {"name": "translation", "root": "texts", "merges": 0, "words": "blanks"},
+    "loader": {"batch_size": 4},
+    "model": {"name": "gnmt8", "width": 8, "dropout": 0.0},
+    "loss": {"name": "cross_entropy", "tokens": "sum"},
+    "pipeline": {"stages": 2, "balance": "layers"},
+    "train": {"epochs": 1, "evaluate": {"every": 2, "unit": "minibatch"}},
+}
+
+
 class Evaluations(harness.EndToEnd):
     def check(self, name, changes, executions=("serial", "threads")):
         experiment = changed(CNN, changes | WITHIN)
@@ -46,6 +56,16 @@ class Evaluations(harness.EndToEnd):
             short = self.train(changed(experiment, {"train.steps": steps}), f"{name}-{steps}")
             last = short.rows("epochs.csv")[-1]
             self.assertEqual(before[steps], [last[column] for column in MEASURED], steps)
+
+    def test_count_no_tokens_of_translations_which_batches_pad(self):
+        for language in ("de", "en"):
+            for part, lines in (("train", ["a b c", "c a b"] * 4), ("test", ["a b"])):
+                self.write(f"texts/{part}.{language}", "\n".join(lines) + "\n")
+        run = self.train(TRANSLATED, "x")
+        self.assertEqual([row["tokens"] for row in run.rows("evaluations.csv")], [""])
+        tied = self.train(changed(CNN, TIED | EVALUATED), "tied")
+        self.assertEqual([float(row["tokens"]) for row in tied.rows("evaluations.csv")],
+                         [8 * float(row["samples"]) for row in tied.rows("evaluations.csv")])
 
     def test_change_no_bit_under_any_scheme(self):
         for name, changes in CASES.items():

@@ -237,6 +237,7 @@ class Crash final : public Scheme {
     if (place != in_) return;
     if (what_ == "range") (void)std::vector<int>().at(7);
     if (what_ == "runtime") throw std::runtime_error("no way");
+    if (what_ == "lines") throw std::runtime_error("no\\nway");
     if (what_ == "number") throw 42;
     if (what_ == "check") PIPEWRIGHT_CHECK(1 > 2, "that");
     if (what_ == "length") throw std::length_error("too long");
@@ -260,6 +261,10 @@ PIPEWRIGHT_SCHEME(crash, Crash, "Throws.")
             ("repeats", "range", SCHEDULE, said + of_range),
             ("remark", "range", SCHEDULE, said + of_range),
             ("schedule", "runtime", SCHEDULE, said + "no way"),
+            ("schedule", "lines", SCHEDULE, said + r"no\nway"),
+            ("remark", "lines", SCHEDULE, said + r"no\nway"),
+            ("constructor", "lines", SCHEDULE, said + r"no\nway"),
+            ("constructor", "refusal", EXPERIMENT, "pipeline.stages is 2; expected 3"),
             ("schedule", "number", SCHEDULE, said + "one of no known type"),
             ("schedule", "check", SCHEDULE, "that"),
             ("schedule", "length", SCHEDULE, said + "too long"),
@@ -269,6 +274,8 @@ PIPEWRIGHT_SCHEME(crash, Crash, "Throws.")
                 self.write("x.yaml", changed(MLP, {"scheme": {"name": "crash", "in": place, "what": what}}))
                 done = self.pipewright("check", "x.yaml", "--plugin", library, code=code)
                 self.assertEqual(1, len(done.lines), done.err)
+                if place not in ("repeats", "remark"):  # which are asked when the file has been read
+                    self.assertRegex(done.err, r"^x\.yaml:\d+:\d+: ")
                 self.assertIn(text, done.err)
                 self.assertEqual(code == SCHEDULE, said in done.err)
                 self.assertNotIn("bug", done.err)

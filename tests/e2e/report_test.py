@@ -93,8 +93,17 @@ class Whole(Report):
         self.swept({"train.epochs": 1, "sweep": {"grid": {"train.seed": [1, 2]}}})
         done = self.pipewright("report", "s.yaml", "--out", "sw", "--set", "sweep.grid.train.seed=[1]")
         self.assertEqual(
-            done.err.split("; `")[0], "1 run of another version of this file is left here", done.err
+            done.err.split("; `")[0], "1 run of another version of this file, or of other --set or --profile, is here", done.err
         )
+
+    def test_a_training_that_a_folder_has_twice_counts_once(self):
+        for label in ("one", "other"):
+            self.swept({"train.epochs": 1, "sweep": {"points": [{"label": label}], "grid": {"train.seed": [1, 2]}}})
+        self.assertEqual(4, len(list((self.folder / "sw").glob("*/run.json"))))
+        self.pipewright("report", "sw", "--output", "folder.html")
+        said = self.page("folder.html").said()
+        self.assertIn("2 runs: 2 done", said)
+        self.assertIn("2 runs are left out, because the folder has the same training twice.", said)
 
     def test_curves_do_not_pool_what_the_table_tells_apart(self):
         grid = {

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sweeps: a run that fails does not stop the others, and nothing is done twice."""
 
+import contextlib
+import fcntl
 import json
+import os
 import shutil
 import signal
 import sqlite3
+import subprocess
 
 import harness
 from harness import EXPERIMENT, FINE, INTERRUPTED, MLP, SWEEP, changed
@@ -33,6 +37,17 @@ RUN_FILES = {
     "point.json",
     ".experiment.yaml",
 }
+
+
+@contextlib.contextmanager
+def folder_held(folder):
+    """As another process holds a folder while it has its turn there."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 class Sweep(harness.EndToEnd):
@@ -77,6 +92,22 @@ class Sweep(harness.EndToEnd):
         self.assertNotIn("good", done.err)
         self.assertEqual(self.contents(self.runs("good")), before)
         self.assertEqual([run.state() for run in self.runs("bad")], ["failed", "failed"])
+
+    def test_a_run_that_cannot_go_on_is_begun_anew_alone(self):
+        """--overwrite, which the run itself asks for, would begin all runs of the sweep anew."""
+        two = changed(MLP, {"sweep": {"grid": {"train.seed": [1, 2]}}})
+        self.sweep(two)
+        kept, damaged = (run for seed in "12" for run in self.runs(seed))
+        before = self.contents([kept])
+        (damaged.path / "run.json").write_text("{")
+        failed = self.sweep(two, "--resume", code=SWEEP)
+        command = f"run s.yaml --out sw/{damaged.path.name} --point 2 --overwrite"
+        self.assertEqual(2, failed.err.count(f"sw/{damaged.path.name}/run.json: is damaged: it is not JSON; `pipewright {command}` begins it anew"), failed.err)
+        self.assertNotIn("give --overwrite", failed.err)
+        self.pipewright(*command.split())
+        self.assertEqual("done", damaged.state())
+        self.sweep(two, "--resume")
+        self.assertEqual(before, self.contents([kept]))
 
     def test_a_sweep_is_the_runs_it_consists_of(self):
         fine = changed(MLP, {"sweep": {"zip": {"train.seed": [1, 2], "optimizer.lr": [0.1, 0.2]}}})
@@ -131,7 +162,7 @@ class Sweep(harness.EndToEnd):
         self.assertNotIn("another version", self.sweep(changed(MLP, grid)).err)
         now = changed(MLP, grid | {"optimizer.lr": 0.2})
         said = (
-            "2 runs of another version of this file are left here; "
+            "2 runs of another version of this file, or of other --set or --profile, are here; "
             "`pipewright sweep s.yaml --out sw --prune` removes them"
         )
         self.assertIn(said, self.sweep(now).err)
@@ -177,6 +208,48 @@ class Sweep(harness.EndToEnd):
         self.assertEqual(self.contents(today), before)
         self.assertEqual(self.store("SELECT count(*) FROM runs WHERE point > 0"), [(3,)])
         self.assertEqual(self.pipewright("table", "s.yaml", "--out", "sw").err, "")
+
+    def test_prune_leaves_the_runs_of_a_file_that_another_extends(self):
+        self.sweep(changed(MLP, {"name": "s", "sweep": {"grid": {"train.seed": [1, 2]}}}))
+        self.write("top.yaml", "extends: s.yaml\nsweep: {grid: {train.seed: [3]}}\n")
+        of_top = ("top.yaml", "--out", "sw")
+        self.assertNotIn("another version", self.pipewright("sweep", *of_top).err)
+        self.assertIn("nothing to remove", self.pipewright("sweep", *of_top, "--prune").out)
+        self.assertEqual([run.state() for run in self.runs()], ["done"] * 3)
+
+    def test_runs_of_data_that_changed_are_told(self):
+        numbers = "a,b,y\n" + "".join(f"{i},{i * i % 7},{i % 2}\n" for i in range(40))
+        self.write("x.csv", numbers)
+        swept = {
+            "dataset": {"name": "tensors", "file": "x.csv", "split": 0.2},
+            "model": {"name": "mlp"}, "loader": {"batch_size": 4}, "train": {"epochs": 1},
+            "sweep": {"grid": {"train.seed": [1]}},
+        }  # fmt: skip
+        self.assertNotIn("content", self.sweep(swept).err)
+        self.write("x.csv", numbers + "3,2,1\n")
+        told = "dataset.file is .*x.csv, which had another content when '2' was trained than when '1' was"
+        swept["sweep"]["grid"]["train.seed"] = [1, 2]
+        self.assertRegex(self.sweep(swept, "--resume").err, told)
+        self.assertRegex(self.pipewright("table", "s.yaml", "--out", "sw").err, told)
+        self.pipewright("report", "s.yaml", "--out", "sw")
+        self.assertIn("which had another content when", (self.folder / "sw/report.html").read_text())
+
+    def test_points_run_one_after_the_other_in_a_new_folder(self):
+        self.write("s.yaml", changed(MLP, {"name": "s", "sweep": {"grid": {"train.seed": [1, 2]}}}))
+        for point in ("1", "2"):
+            self.pipewright("run", "s.yaml", "--point", point, "--quiet")
+        table = self.pipewright("table", "s.yaml")
+        self.assertIn("; from 2 runs", table.out)
+
+    def test_two_tables_that_keep_rows_in_one_file_take_turns(self):
+        self.sweep(changed(MLP, {"sweep": {"grid": {"train.seed": [1, 2]}}}))
+        with folder_held(self.folder):
+            process = self.start("table", "s.yaml", "--out", "sw", "--keep", "rows.csv")
+            with self.assertRaises(subprocess.TimeoutExpired):
+                process.wait(0.5)
+            self.assertFalse((self.folder / "rows.csv").exists())
+        self.assertEqual(self.finish(process).code, FINE)
+        self.assertEqual(len((self.folder / "rows.csv").read_text().splitlines()), 3)
 
     def test_prune_leaves_a_run_alone_that_is_under_way(self):
         slow = changed(MLP, {"loader.limit_train": 960, "train.epochs": 10000})

@@ -91,6 +91,11 @@ def derived(traffic):
 
 
 class Records(OneSweep):
+    def test_a_run_knows_the_file_of_its_sweep(self):
+        for run in self.by_point.values():
+            point = json.loads((run.path / "point.json").read_text())
+            self.assertEqual(point["file"], str((self.folder / "s.yaml").resolve()))
+
     def test_the_database_has_the_numbers_of_the_folders(self):
         database = sqlite3.connect(self.folder / "sw/results.sqlite")
         database.row_factory = sqlite3.Row

@@ -204,7 +204,7 @@ void check_one(const CommandLine& line, Value document, const std::string& remar
   print_edges(settled);
   if (!fit) print_cut(settled);
   print_remarks(plan, !fit);
-  print_notes({hardware_remark(read_table_spec(document))});
+  print_notes({fit ? fit->remark : "", hardware_remark(read_table_spec(document))});
   fit ? fit->require() : check_memory(plan);
 }
 

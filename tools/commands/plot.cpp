@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // `pipewright plot`: draws learning curves of a sweep or of one run.
+#include <algorithm>
 #include <cctype>
+#include <map>
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/base/wording.h"
 #include "core/sweep/sweep_plan.h"
 #include "core/system/file.h"
 #include "core/system/given_files.h"
@@ -68,15 +72,35 @@ void draw_all(const std::vector<AnyPicture>& pictures, const std::filesystem::pa
   }
 }
 
-/// Says that nothing can be drawn yet, unless there are pictures.
-void require_some(bool some, const PlotSpec& spec, const ExperimentArguments& given,
-                  const std::filesystem::path& results) {
+/// "1 done, 2 failed, 1 diverged" of runs that have all ended; "" if some have not.
+std::string ends_of(const std::vector<RunRecord>& runs) {
+  std::map<std::string, std::size_t> ends;
+  for (const RunRecord& run : runs) {
+    if (!run.done() && run.state != "failed") return {};
+    ++ends[run.diverged() ? "diverged" : run.state];
+  }
+  std::vector<std::string> parts;
+  for (const char* end : {"done", "failed", "diverged"})
+    if (ends[end] > 0) parts.push_back(concat(ends[end], " ", std::string_view(end)));
+  return join(parts, ", ");
+}
+
+/// Says why nothing can be drawn, unless there are pictures.
+void require_some(bool some, const PlotSpec& spec, const std::vector<RunRecord>& runs,
+                  const ExperimentArguments& given, const std::filesystem::path& results) {
   if (some) return;
-  const char* what = spec.over_key() ? "no run is done and has " : "no run has an epoch with ";
-  throw Error(ErrorKind::Data,
-              concat(std::string_view(what), spec.metric.name, " yet; `pipewright sweep ",
-                     shell_quoted(given.file.string()), "` makes them"),
-              results.string());
+  const std::string what = concat(
+      spec.over_key() ? "no run is done and has " : "no run has an epoch with ", spec.metric.name);
+  const std::string ends = ends_of(runs);
+  const bool all_done = std::ranges::all_of(runs, &RunRecord::done);
+  throw Error(
+      ErrorKind::Data,
+      ends.empty()
+          ? concat(what, " yet; `pipewright sweep ", shell_quoted(given.file.string()),
+                   "` makes them")
+          : concat(what, ": ", counted(runs.size(), "run"), " ended without it (", ends, "); ",
+                   all_done ? "give another --metric" : "log.txt in a run's folder says why"),
+      results.string());
 }
 
 /// Throws if what is drawn is modelled and there is nothing to model it on.
@@ -140,11 +164,11 @@ int run_plot(const std::vector<std::string>& arguments) {
       line.given("output") ? std::filesystem::path(line.text("output")) : results / "plots";
   if (spec.kind == PlotKind::Map) {
     const std::vector<HeatMap> maps = make_maps(spec, runs);
-    require_some(!maps.empty(), spec, given, results);
+    require_some(!maps.empty(), spec, runs, given, results);
     draw_all(maps, folder);
   } else {
     const std::vector<Picture> pictures = make_pictures(spec, runs);
-    require_some(!pictures.empty(), laid_out(spec, runs), given, results);
+    require_some(!pictures.empty(), laid_out(spec, runs), runs, given, results);
     draw_all(pictures, folder);
   }
   if (const std::string note = mixing_note(spec, runs); !note.empty())

@@ -2,12 +2,16 @@
 // `pipewright report`: all about an experiment's runs as one HTML page.
 #include <algorithm>
 #include <fstream>
+#include <iterator>
+#include <set>
 
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/experiment/plugins.h"
 #include "core/measuring/hardware_source.h"
 #include "core/page/comparisons.h"
 #include "core/page/page_content.h"
+#include "core/records/other_contents.h"
 #include "core/runtime/build_info.h"
 #include "core/system/file.h"
 #include "core/system/terminal.h"
@@ -29,7 +33,20 @@ struct ReportSource {
   std::vector<RunRecord> runs;
   fs::path folder;        ///< of the results
   bool labelled = false;  ///< the runs of a folder have labels of their own
+  std::vector<std::string> remarks = {};
 };
+
+/// Leaves out finished runs that are the same training as one before them, which a changed label or
+/// a default written out makes: counted twice, they would be two of n.
+void leave_out_repeated(ReportSource& source) {
+  std::set<std::string> known;
+  const std::size_t left_out = std::erase_if(source.runs, [&](const RunRecord& run) {
+    return run.done() && !run.digest.empty() && !known.insert(run.digest).second;
+  });
+  if (left_out > 0)
+    source.remarks.push_back(concat(counted(left_out, "run"), left_out == 1 ? " is" : " are",
+                                    " left out, because the folder has the same training twice."));
+}
 
 /// The table of a report. A modelled metric without hardware gives way to the usual one.
 TableSpec report_table(const ReportSource& source, Report& report) {
@@ -96,6 +113,8 @@ void add_remarks(Report& report) {
   };
   if (in_state("running"))
     report.remarks.emplace_back("Some runs were going on when this page was written.");
+  for (const std::string& sentence : other_contents(report.runs))
+    report.remarks.push_back(sentence + ".");
   if (std::ranges::none_of(report.runs, &RunRecord::done))
     report.remarks.emplace_back("No run is done yet, so there are no results.");
 }
@@ -108,7 +127,9 @@ ReportSource source_of(const CommandLine& line, const ExperimentArguments& given
     std::vector<RunRecord> runs = runs_of_folder(given.file);
     Value document = document_of(runs, given.file);
     const bool labelled = have_own_labels(runs);
-    return {std::move(document), std::move(runs), given.file, labelled};
+    ReportSource source{std::move(document), std::move(runs), given.file, labelled};
+    leave_out_repeated(source);
+    return source;
   }
   Value document = given.document();
   apply_hardware(line, "table.hardware", document);
@@ -167,6 +188,7 @@ int run_report(const std::vector<std::string>& arguments) {
                 .remarks = versions_of_rows(line.text("results"))};
   report.version = build_info().version;
   report.commit = build_info().commit;
+  std::ranges::move(source.remarks, std::back_inserter(report.remarks));
   add_remarks(report);
   report.schedules = schedules_of(report.runs);
   add_results(source, report);

@@ -16,6 +16,7 @@
 #include "core/processes/wire_team.h"
 #include "core/records/run_claim.h"
 #include "core/sweep/sweep_plan.h"
+#include "core/sweep/sweep_runner.h"
 #include "core/system/file.h"
 #include "core/system/terminal.h"
 #include "core/training/checkpoint_manifest.h"
@@ -239,7 +240,7 @@ int run_run(const std::vector<std::string>& arguments) {
     if (speaks && !choices.quiet && !remark.empty()) print_error("%s\n", remark.c_str());
   // Creates the sweep's folder with its marker, because the sweep accepts only marked folders.
   if (one.point && given.out.empty() && (!started || started->rank == 0))
-    const FolderLock mark(out.parent_path());
+    claim_sweep(out.parent_path());
   if (mpi) {
     if (!started) return launch(experiment, out, arguments, told);
     run_in_team(experiment, out, choices, started->rank, told);

@@ -35,7 +35,7 @@ double drawn_until(const Schedule& schedule, const Simulation& simulation) {
 }
 
 void print_simulation_notes(const CommandLine& line, const Schedule& schedule,
-                            const std::vector<std::string>& untimed) {
+                            const std::vector<std::string>& untimed, const std::string& unlimited) {
   if (!schedule.auxiliary.empty() && !line.given("costs"))
     print("\nnote: a profile has no auxiliary heads; their time is not counted\n");
   if (!untimed.empty())
@@ -43,6 +43,7 @@ void print_simulation_notes(const CommandLine& line, const Schedule& schedule,
         "\nnote: the hardware does not say how fast %s encodes and decodes (codecs: in its "
         "file); only bytes are counted\n",
         join(untimed, ", ").c_str());
+  if (!unlimited.empty()) print("\nnote: %s\n", unlimited.c_str());
 }
 
 /// What the experiment would gain by a cut by time, if it has a rule that ignores times; "" if
@@ -136,7 +137,8 @@ int simulate_one(const CommandLine& line) {
   const IdleParts idle = idle_parts(proved, steady.costs, machine, simulation);
   print("times: %s\n%s: %s", steady.costs_from.c_str(), simulator.experiment().name.c_str(),
         render_simulation(schedule, machine, simulation, idle, steady.samples).c_str());
-  print_simulation_notes(line, schedule, steady.untimed);
+  print_simulation_notes(line, schedule, steady.untimed,
+                         unlimited_links_remark(machine, simulation));
   constexpr double kUneven = 0.02;  // of all workers' time
   if (idle.stages > kUneven)
     print("%s",

@@ -115,6 +115,7 @@ void collect(const Sweep& sweep, const SweepResult& result) {
                        sweep.settings.overwrite ? " instead of --overwrite" : "", " goes on, and `",
                        command_with("table", sweep.given, ""), "` shows what is done"));
   use_rows({.results = sweep.rows}, sweep.document, records);
+  tell_of_faults(records);
   print_results(sweep.document, records);
   print_error("%zu of %s done, see %s\n", done, counted(sweep.runs.size(), "run").c_str(),
               (sweep.settings.out / "results.sqlite").c_str());
@@ -169,7 +170,7 @@ void prune(const Sweep& sweep) {
   const FolderLock lock = claim_sweep(sweep.settings.out);
   const std::vector<RunRecord> records = records_of(sweep.runs);
   const std::string name = sweep.document.find("name")->text;
-  const auto leftovers = leftovers_of(name, sweep.settings.out, records);
+  const auto leftovers = leftovers_of(name, file_of(sweep.document), sweep.settings.out, records);
   if (leftovers.empty())
     print("nothing to remove: every run in %s is one of this file\n", sweep.settings.out.c_str());
   for (const std::filesystem::path& folder : leftovers) try {
@@ -237,6 +238,11 @@ int run_sweep(const std::vector<std::string>& arguments) {
   check_hardware(sweep.document);
   need_libtorch();
   sweep.settings = settings_of(line, sweep.document, sweep.runs);
+  sweep.settings.anew = [given = sweep.given](const PlannedRun& run) {
+    ExperimentArguments alone = given;
+    if (!given.out.empty()) alone.out = run.folder;
+    return command_with("run", alone, concat("--point ", run.point, " --overwrite"));
+  };
   sweep.slurm = slurm_settings(line, sweep.runs);
   sweep.rows = line.text("results");
   if (!sweep.rows.empty())

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/experiment/named_keys.h"
 #include "core/sweep/sweep_plan.h"
 #include "core/system/terminal.h"
 #include "core/tables/against.h"
@@ -36,6 +37,15 @@ void check_hardware(const TableSpec& spec) {
                        "' is simulated on hardware, and none is given; give --hardware FILE, or "
                        "set table.hardware"),
                 metric->place.text());
+}
+
+/// Before a run has results, a metric is one that its configuration says it will have.
+Table table_of(const TableSpec& spec, const std::vector<RunRecord>& runs) {
+  const auto has_metrics = [](const RunRecord& run) {
+    return !run.columns.empty() || !run.modelled.empty();
+  };
+  return make_table(spec,
+                    std::ranges::any_of(runs, has_metrics) ? runs : with_columns_to_come(runs));
 }
 
 /// Whether there are trained runs, hardware to model them on, and a metric to weigh against time.
@@ -92,7 +102,7 @@ int run_table(const std::vector<std::string>& arguments) {
   const std::vector<RunRecord> runs =
       results_on(spec.hardware, document, folder,
                  {.results = line.text("results"), .keep = line.text("keep")});
-  const Table table = make_table(spec, runs);
+  const Table table = table_of(spec, runs);
   const std::vector<Verdict> verdicts = judge(read_claims(document), as_claimed, runs);
   const std::string against = line.text("against");
   const std::vector<ClaimTest> differences =

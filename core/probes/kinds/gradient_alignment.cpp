@@ -19,6 +19,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <set>
 
 #include "core/base/as_size.h"
 #include "core/probes/probe.h"
@@ -27,6 +28,10 @@
 
 namespace pipewright {
 namespace {
+
+bool has_parameters(Stage& stage) {
+  return stage.weights().latest().numel() > 0;
+}
 
 /// The gradient of the whole model in a training of one thread, whose stages share this object. The
 /// stages must outlive it.
@@ -37,7 +42,8 @@ class WholeGradient {
   /// A backward that adds to a stage's gradients is about to run: keeps a copy of the stage's
   /// newest weights.
   void begins(const Observer::Backward& about_to_run);
-  /// It has added these. Once all stages have, finds cosine and norm_ratio of the whole model.
+  /// It has added these, none at a stage without parameters. Once all stages have, finds cosine and
+  /// norm_ratio of the whole model.
   void ended(const Instruction& pass, const StageProbe::Added& added, const Finding& found);
   void drained() { open_.clear(); }
 
@@ -47,9 +53,9 @@ class WholeGradient {
     std::vector<Stage*> stages;       ///< those whose backward has begun; others are null
     std::vector<at::Tensor> weights;  ///< [stage] newest at its backward
     std::vector<Gradients> added;     ///< [stage] divided by the micro-batch's weight
-    int ended = 0;
-    Tensors inputs;       ///< of the model
-    PassTargets targets;  ///< of the loss
+    std::set<int> ended;              ///< stages; of those without parameters each half ends
+    Tensors inputs;                   ///< of the model
+    PassTargets targets;              ///< of the loss
     Pass pass;
   };
   Gradients at_newest_weights(const Open& open) const;
@@ -82,7 +88,8 @@ void WholeGradient::ended(const Instruction& pass, const StageProbe::Added& adde
   for (const at::Tensor& gradient : added.gradients)
     open.added[as_size(pass.action.stage)].push_back(
         gradient.defined() ? gradient / added.weighting.factor : gradient);
-  if (++open.ended < stages_) return;
+  open.ended.insert(pass.action.stage);
+  if (std::ssize(open.ended) < stages_) return;
   Gradients scheme;
   for (Gradients& of_stage : open.added) std::ranges::move(of_stage, std::back_inserter(scheme));
   const GradientComparison compared = compare(scheme, at_newest_weights(open));
@@ -114,9 +121,9 @@ class BesideAtStage : public StageProbe {
   void backward(const Observer::Backward& about_to_run) override {
     const Action& action = about_to_run.instruction.action;
     const bool adds = about_to_run.request.learn || about_to_run.request.half_of;
-    if (!adds || action.minibatch == seen_) return;
-    seen_ = action.minibatch;
     Stage& stage = about_to_run.stage;
+    if (!adds || !has_parameters(stage) || action.minibatch == seen_) return;
+    seen_ = action.minibatch;
     Stage::BackwardRequest request = about_to_run.request;
     const PassTargets targets = request.own_loss ? about_to_run.targets() : PassTargets();
     request.half_of.reset();
@@ -169,7 +176,8 @@ class NewestAtStage final : public BesideAtStage {
   }
   void ended(const Instruction& pass, Stage& stage, const Added& added,
              const Finding& found) override {
-    if (whole_ && !added.gradients.empty()) whole_->ended(pass, added, found);
+    if (whole_ && (!added.gradients.empty() || !has_parameters(stage)))
+      whole_->ended(pass, added, found);
     BesideAtStage::ended(pass, stage, added, found);
   }
   void drained() override {

@@ -75,6 +75,7 @@ TEST_F(LoadDocument, ASweepOfTheFileThatItExtendsDoesNotReplaceItsValuesInSilenc
             "child.yaml:2:16: a has no effect, because the sweep gives every run a value of its "
             "own; change it in the sweep");
   EXPECT_EQ(refusal("b: {d: 5}\n"), "no error");
+  EXPECT_EQ(refusal("b: {}\n"), "no error");
   EXPECT_EQ(refusal("sweep: {points: [{a: 4}, {b.c: 3}]}\na: 5\n"), "no error");
   EXPECT_EQ(refusal("a: 5\n", "", {"sweep.points=[{a: 1}, {a: 2}]"}), "no error");
   EXPECT_EQ(refusal("sweep: {grid: {b.d: [1, 2]}}\n"), "no error");

@@ -164,6 +164,18 @@ TEST(Sweep, RefusesAnArgumentThatEveryRunReplaces) {
   EXPECT_EQ(refusal("{points: [{s: {name: y}}, {a: 2}]}", "s.v", "3"), "no error");
   EXPECT_EQ(refusal("{points: [{s.name: y}, {s.name: z}]}", "s", "{name: q, v: 2}"), "no error");
   EXPECT_EQ(refusal("{grid: {a: [1, 2]}}", "b", "3"), "no error");
+  EXPECT_EQ(refusal("{grid: {a: [1, 2]}}", "a", "null"), lost("a"));
+}
+
+TEST(Sweep, FillsASectionThatAnArgumentEmpties) {
+  for (const char* sweep : {"{grid: {s.v: [2, 3]}}", "{points: [{s: {v: 2}}, {s: {v: 3}}]}"}) {
+    Value document = parse_yaml(concat("s: {w: 1}\nsweep: ", sweep), "f.yaml");
+    Problems problems;
+    set_path(document, "s", parse_scalar("null", "--set s"), problems);
+    const std::vector<SweepPoint> points = expand_sweep_alone(document);
+    ASSERT_EQ(points.size(), 2u);
+    EXPECT_EQ(to_json(points[1].document), R"({"s":{"v":3}})");
+  }
 }
 
 TEST(Sweep, RefusesMoreRunsThanAnyoneCanWant) {

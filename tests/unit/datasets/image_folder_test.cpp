@@ -51,6 +51,16 @@ TEST_F(ImageFolder, KnowsItsClassesBeforeItIsOpened) {
   EXPECT_EQ(form.shape, (std::vector<std::int64_t>{3, 8, 8}));
 }
 
+TEST_F(ImageFolder, WhatMacOsAddsIsNoClass) {
+  for (const char* name : {"__MACOSX/ant/._0.png", "__MACOSX/._ant", "ant/._0.png"})
+    write(name, "x");
+  EXPECT_EQ(made("split: 2")->form(Task::Classify).classes, 3);
+  const auto data = opened("split: 2");
+  EXPECT_EQ(data->classes(), 3);
+  EXPECT_EQ(data->size(Split::Train) + data->size(Split::Test), 12);
+  EXPECT_TRUE(data->remarks().empty());
+}
+
 TEST_F(ImageFolder, CountsTheFilesThatAreLeftOut) {
   EXPECT_TRUE(opened("split: 2")->remarks().empty());
   for (const char* name : {"a.webp", "b.WEBP", "c.txt", ".hidden"})

@@ -75,6 +75,10 @@ TEST_F(JsonLines, SaysWhichLineIsWrong) {
     EXPECT_TRUE(contains(error, "train.jsonl:2: "));
     return error;
   };
+  EXPECT_TRUE(contains(refusal("", "split: 1"), "train.jsonl: is empty"));
+  EXPECT_TRUE(
+      contains(refusal("\n \n", "split: 1"), "train.jsonl: has no sample, only empty lines"));
+  EXPECT_TRUE(contains(refusal(right, test_file("\n")), "test.jsonl: has no sample"));
   EXPECT_TRUE(contains(second("{\"text\": \"a\""), "no JSON"));
   EXPECT_TRUE(contains(second("[1]"), "has no 'text'"));
   EXPECT_TRUE(contains(second("{\"text\": \"a\"}"), "has no 'label'"));

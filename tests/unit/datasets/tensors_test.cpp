@@ -121,6 +121,24 @@ TEST_F(TensorsDataset, TakesTokensWithALabelOrATargetForEach) {
             (std::vector<std::int64_t>{3, 4, kNoTarget, 0, 1, 2}));
 }
 
+TEST_F(TensorsDataset, SaysHowManySamplesHaveNoTargetAndRefusesNone) {
+  tensors_["train.x"] = at::arange(12, at::kLong).reshape({4, 3});
+  tensors_["test.x"] = at::zeros({2, 3}, at::kLong);
+  tensors_["train.y"] = at::arange(12, at::kLong).reshape({4, 3});
+  tensors_["test.y"] = at::zeros({2, 3}, at::kLong);
+  tensors_["train.y"][1][2] = kNoTarget;
+  EXPECT_TRUE(opened()->remarks().empty());
+  tensors_["train.y"][1].fill_(kNoTarget);
+  const std::vector<std::string> remarks = opened()->remarks();
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_TRUE(contains(remarks[0],
+                       "1 of 4 samples has no target; a mean over samples counts a "
+                       "loss of 0 for each"))
+      << remarks[0];
+  tensors_["test.y"].fill_(kNoTarget);
+  EXPECT_TRUE(contains(error_of([this] { opened(); }), "has no target: all are -100"));
+}
+
 TEST_F(TensorsDataset, RefusesTokensThatAreNone) {
   tensors_["train.x"] = at::zeros({4, 3}, at::kLong);
   tensors_["test.x"] = at::zeros({2, 3}, at::kLong);

@@ -53,6 +53,19 @@ TEST_F(RunningText, NumbersTheCharactersOfTheTrainingText) {
   EXPECT_EQ(x_of(*data, Split::Test), (Integers{1, 4, 0, 3}));
 }
 
+TEST_F(RunningText, AByteOrderMarkIsNoCharacter) {
+  put(folder_ / "a",
+      "\xEF\xBB\xBF"
+      "cabab");
+  put(folder_ / "b", "\xEF\xBB\xBF");
+  const std::string a = "train: " + path("a"), more = ", tokens: 2";
+  const auto data = opened(a + ", test: " + path("a") + more);
+  EXPECT_EQ(data->vocabulary(), 4);  // unknown, a, b, c
+  EXPECT_EQ(x_of(*data, Split::Train), (Integers{3, 1, 2, 1}));
+  EXPECT_TRUE(contains(refusal(a + ", test: " + path("b") + more), "is empty"));
+  EXPECT_TRUE(contains(refusal(a + ", test: " + path("") + more), "is a folder; expected a file"));
+}
+
 TEST_F(RunningText, KnowsItsVocabularyBeforeItIsOpened) {
   std::string text;
   for (int i = 0; i < 40; ++i) text += i == 28 ? "cd " : "ab ";  // "cd" is in the test half

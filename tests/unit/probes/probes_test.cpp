@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -151,6 +152,29 @@ TEST(Probes, OfTheWholeGradientChangeNoBitOfASerialTraining) {
           EXPECT_GT(row.value, 0.5) << scheme << more;
         }
       EXPECT_EQ(std::ssize(measured), plan.minibatches) << scheme << more;
+    }
+}
+
+TEST(Probes, OfTheWholeGradientCountStagesWithoutParameters) {
+  for (const char* scheme : {"{name: pipedream}", "{name: zb_h1}", "{name: gpipe}"})
+    for (const char* model : {"[{linear: {out: 4}}, relu, {linear: {out: 3}}]",
+                              "[relu, {linear: {out: 4}}, {linear: "
+                              "{out: 3}}]",
+                              "[{linear: {out: 4}}, {linear: {out: 3}}, relu]"}) {
+      Laboratory laboratory(
+          concat("{scheme: ", scheme, ", model: {name: sequential, input: [8], layers: ", model,
+                 "}, pipeline: {stages: 3, balance: [1, 1, 1], microbatches: 2}, probes: [{name: "
+                 "gradient_alignment, every: 1, global: true}]}"));
+      const Plan& plan = laboratory.plan();
+      const Stages stages = plan.stages();
+      Probes probes(laboratory.experiment.probes, plan.training);
+      probes.begin(0);
+      static_cast<void>(train(plan, stages, Execution::Serial, nullptr, 0, nullptr, &probes));
+      std::map<std::int64_t, int> measured;
+      for (const ProbeRow& row : probes.take())
+        if (row.stage == kWholeModel && row.quantity == "cosine") ++measured[row.minibatch];
+      EXPECT_EQ(std::ssize(measured), plan.minibatches) << scheme << model;
+      for (const auto& [minibatch, rows] : measured) EXPECT_EQ(rows, 1) << scheme << model;
     }
 }
 

@@ -146,6 +146,17 @@ struct LinearModel {
   }
 };
 
+/// Float16 may skip the first update of one stage only, whose optimizer then has no divisors.
+TEST(Sharpness, IsNotPreconditionedWhereAStageHasNoDivisorsYet) {
+  LinearModel linear;
+  linear.divisors.emplace_back("1.weight", at::ones_like(linear.of("1.weight")));
+  linear.divisors.emplace_back("1.bias", at::ones_like(linear.of("1.bias")));
+  const auto found = linear.measured();
+  EXPECT_EQ(found.count({1, "largest"}), 1U);
+  for (const int stage : {0, 1, kWholeModel})
+    EXPECT_EQ(found.count({stage, "preconditioned"}), 0U) << stage;
+}
+
 TEST(Sharpness, IsTheLargestEigenvalueOfEachStagesBlock) {
   const LinearModel linear;
   const auto found = linear.measured();

@@ -37,7 +37,7 @@ class RunFolders : public testing::Test {
   RunRecord run(const std::string& folder, const std::string& label, const std::string& state,
                 const std::string& config, const std::string& epochs = {},
                 const std::string& varied = "{}") const {
-    write_point(root_ / folder, 0, label, parse_yaml(varied, "varied"));
+    write_point(root_ / folder, {0, label, parse_yaml(varied, "varied"), {}, {}});
     if (state != "missing") {
       put(folder + "/run.json", R"({"state": ")" + state + R"(", "digest": "00ff", "error": ""})");
       put(folder + "/experiment.yaml", config + "\n");

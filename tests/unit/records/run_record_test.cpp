@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/records/run_record.h"
+#include "core/records/leftover_runs.h"
+#include "core/records/other_contents.h"
 
 #include "core/system/folder_lock.h"
 #include "tests/unit/records/run_folders.h"
@@ -18,11 +20,38 @@ TEST_F(Outcomes, ARunThatSaysThatItGoesOnIsInterruptedUnlessAProcessHoldsItsFold
 
 TEST_F(Outcomes, WhatASweepHasRecordedOfAKilledRunCountsMore) {
   run("a", "a", "running", "{name: x}");
-  write_point(root_ / "a", 1, "a", Value::mapping(), "killed by signal 9");
+  write_point(root_ / "a", {1, "a", Value::mapping(), {}, "killed by signal 9"});
   const RunOutcome outcome = read_outcome(root_ / "a");
   EXPECT_EQ(outcome.state, "failed");
   EXPECT_EQ(outcome.error, "killed by signal 9");
   EXPECT_EQ(outcome.fault, "") << "its files can be read";
+}
+
+TEST_F(Outcomes, RunsOfOneFileWithAnotherContentAreTold) {
+  const auto run_with = [&](const std::string& name, const std::string& file,
+                            const std::string& digest) {
+    run(name, name, "done", "{dataset: {file: " + file + "}}");
+    put(name + "/run.json",
+        R"({"state": "done", "contents": {"dataset.file": ")" + digest + R"("}})");
+    return read_run(root_ / name);
+  };
+  const RunRecord a = run_with("a", "x.csv", "sha256:1"), b = run_with("b", "x.csv", "sha256:1"),
+                  c = run_with("c", "y.csv", "sha256:2"), d = run_with("d", "x.csv", "sha256:2");
+  EXPECT_TRUE(other_contents({a, b, c}).empty()) << "c has another file";
+  EXPECT_EQ(other_contents({a, b, c, d, d}),
+            std::vector<std::string>{"dataset.file is x.csv, which had another content when 'd' "
+                                     "was trained than when 'a' was"});
+}
+
+TEST_F(Outcomes, ALeftoverOfAnotherFileOfThatNameIsNotOurs) {
+  for (const char* name : {"ours", "theirs", "nobodys"}) {
+    run(name, name, "done", "{name: x}");
+    put(std::string(name) + "/.pipewright", "");
+  }
+  write_point(root_ / "ours", {1, "ours", Value::mapping(), "/home/a.yaml", {}});
+  write_point(root_ / "theirs", {1, "theirs", Value::mapping(), "/home/b.yaml", {}});
+  EXPECT_EQ(leftovers_of("", "/home/a.yaml", root_, {}),
+            (std::vector{root_ / "nobodys", root_ / "ours"}));
 }
 
 TEST_F(Outcomes, AFileThatCannotBeReadIsAFaultWithItsName) {

@@ -222,6 +222,32 @@ TEST(Links, CarryOneMessageAtATime) {
   EXPECT_EQ(simulation.spans[0][2].end, 3) << "the sender goes on meanwhile";
 }
 
+TEST(Links, BetweenHostsThatNothingLimitsAreRemarkedOn) {
+  const auto remark = [](const Hardware& hardware) {
+    return unlimited_links_remark(hardware, simulation_of(gpipe(4, 1), equal_costs(4), hardware));
+  };
+  Hardware hosts = linked(4, {.bandwidth = 1000});
+  EXPECT_EQ(remark(hosts), "") << "one host";
+  hosts.devices_per_host = 2;
+  EXPECT_TRUE(
+      remark(hosts).starts_with("the hardware 'ideal' does not limit links between hosts "
+                                "such as that from worker 1 to 2, so"))
+      << remark(hosts);
+  Hardware limited = hosts;
+  limited.between.bandwidth = 1000;
+  EXPECT_EQ(remark(limited), "");
+  limited = hosts;
+  limited.between.latency = 1;
+  EXPECT_EQ(remark(limited), "");
+  limited = hosts;
+  limited.links = {{.from = 1, .to = 2, .speed = {.bandwidth = 1}},
+                   {.from = 2, .to = 1, .speed = {.bandwidth = 1}}};
+  EXPECT_EQ(remark(limited), "");
+  limited = hosts;
+  limited.buses = {{.name = "bus", .devices = {1}, .bandwidth = 1000}};
+  EXPECT_EQ(remark(limited), "");
+}
+
 TEST(Links, GradientsGoTheOtherWay) {
   std::vector<StageCost> costs = equal_costs(2);
   costs[0].output_bytes = 1000;

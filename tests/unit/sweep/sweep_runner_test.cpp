@@ -76,6 +76,19 @@ TEST_F(Sweep, OneFailureStopsNobody) {
   EXPECT_EQ(result.failed[0].last_line, "the reason");
 }
 
+/// --overwrite of the sweep would begin the finished runs anew, too.
+TEST_F(Sweep, ARunThatAsksForOverwriteIsBegunAnewAlone) {
+  settings_.anew = [](const PlannedRun& run) { return concat("run --point ", run.point); };
+  const auto last_line = [&](const std::string& said) {
+    return sweep(concat("echo '", said, "'; exit 3\n"), {planned("a")}).failed.at(0).last_line;
+  };
+  EXPECT_EQ(last_line("a/run.json: is damaged; give --overwrite or another --out"),
+            "a/run.json: is damaged; `run --point 1` begins it anew");
+  EXPECT_EQ(last_line("a: is done: give another --out, or --overwrite"),
+            "a: is done: `run --point 1` begins it anew");
+  EXPECT_EQ(last_line("a: give another --out"), "a: give another --out");
+}
+
 TEST_F(Sweep, ARunKilledByASignalHasFailedAndItsFolderSaysSo) {
   const SweepResult result = sweep(
       R"(echo '{"state": "running", "digest": "d1"}' > "$4/run.json"; kill -9 $$)", {planned("a")});

@@ -65,6 +65,13 @@ TEST(BestCells, RunsThatFailedAndCountAreAmongTheOthers) {
   EXPECT_TRUE(sentence(table).starts_with("Best: calm (36.00)")) << sentence(table);
 }
 
+TEST(BestCells, ACellThatIsLastForAFailedRunSaysSo) {
+  Table table = table_of({{"pd", {0.83, 0.84, 0.85}}, {"mp", {0.92, 0.93, 0.94}}});
+  table.cells[1][0].failed = table.cells[1][0].uncounted = 1;
+  table.cells[1][0].runs.push_back(6);
+  EXPECT_EQ(sentence(table), "Best: pd (84.00); worst: mp (93.00, 1 of 4 runs failed)");
+}
+
 TEST(BestCells, SingleRunsTellNothing) {
   EXPECT_EQ(sentence(table_of({{"a", {0.9}}, {"b", {0.1}}, {"c", {0.5}}})),
             "Best: a (90.00), not compared with any of the 2 others: fewer than 3 runs each; "

@@ -67,11 +67,12 @@ TEST_F(Plots, OnHardwareCurvesAreDrawnAgainstItsHours) {
   put("curves.csv", "scheme,epoch,value\nPD,1,44.25\n");
   RunRecord run = vgg("a", "PD", 2, {"0.5", "0.7"});
   run.modelled_epoch_hours = 1.5;
+  run.modelled_run_hours = 2;  // its last epoch is a third of one
   const auto pictures = make_pictures(
       spec("{hardware: p40.yaml, published: {file: curves.csv, match: {scheme: label}}}"), {run});
   const Curve& curve = pictures.at(0).curves.at(0);
   EXPECT_EQ(curve.points.at(0).x, 1.5);
-  EXPECT_EQ(curve.points.at(1).x, 3);
+  EXPECT_EQ(curve.points.at(1).x, 2);
   EXPECT_TRUE(curve.published.empty()) << "whose hours nobody knows";
   const std::string script = gnuplot_script(pictures[0], PictureFormat::Svg, "x.svg");
   EXPECT_NE(script.find("set xlabel \"modelled hours on p40\""), std::string::npos) << script;

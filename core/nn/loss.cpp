@@ -46,10 +46,11 @@ class CrossEntropy final : public Loss {
                  "has the shape ",
                  sample_shape_text(output), "; for maps set loss: {name: binary_cross_entropy}"));
     if (output.size(-1) == 1)
-      throw Error(ErrorKind::Experiment,
-                  "the loss cross_entropy chooses among two classes or more, but an output of the "
-                  "model has one number, of which it is 0; for one logit of two classes set loss: "
-                  "{name: binary_cross_entropy}");
+      throw Error(
+          ErrorKind::Experiment,
+          "the loss cross_entropy chooses among two classes or more, but an output of the "
+          "model has one number, whose loss is always 0; for one logit of two classes set loss: "
+          "{name: binary_cross_entropy}");
     if (target.dim() == 1 && !over_targets_)
       return at::cross_entropy_loss(output, target, {}, at::Reduction::Mean, kNoTarget,
                                     label_smoothing_);

@@ -239,12 +239,16 @@ void Trainer::keep_losses(const std::vector<std::vector<double>>& losses, std::i
   if (collected_ != nullptr) collected_->insert(collected_->end(), losses.begin(), losses.end());
 }
 
+namespace {
+
 /// Tokens of so many samples, with padding. Translations are padded batch by batch, to lengths that
 /// only the batches know.
 double tokens_in(double samples, const Dataset& dataset) {
   const bool of_one_length = dataset.vocabulary() > 0 && dataset.task() != Task::Translate;
   return of_one_length ? samples * static_cast<double>(dataset.sample_shape()[0]) : kNoNumber;
 }
+
+}  // namespace
 
 /// Evaluates the weights after so many mini-batches, which the stages show. `within`: the program
 /// that is paused meanwhile; null: none.

@@ -238,7 +238,7 @@ int run_run(const std::vector<std::string>& arguments) {
   for (const std::string& remark :
        {one.remark, slow_remark(experiment), memory_format_remark(experiment)})
     if (speaks && !choices.quiet && !remark.empty()) print_error("%s\n", remark.c_str());
-  // Creates the sweep's folder with its marker, because the sweep accepts only marked folders.
+  // Refuses a folder that is somebody else's. A folder that has only runs of ours is the sweep's.
   if (one.point && given.out.empty() && (!started || started->rank == 0))
     claim_sweep(out.parent_path());
   if (mpi) {

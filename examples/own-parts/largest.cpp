@@ -15,7 +15,7 @@ class LargestAtStage final : public StageProbe {
   void updates(const Update& update, const Finding& found) override {
     if (!update.measured) return;
     double largest = 0;
-    for (const at::Tensor& gradient : applied_by(update.stage))
+    for (const at::Tensor& gradient : unruled_gradients(update.stage))
       if (gradient.defined()) largest = std::max(largest, gradient.abs().max().item<double>());
     found("gradient", largest);
   }

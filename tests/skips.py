@@ -37,6 +37,7 @@ THINGS = {
     "mpirun": ("there is no mpirun", "tools/setup"),
     "netem": ("this kernel has no queue that delays packets (CONFIG_NET_SCH_NETEM)", "a kernel that has it"),
     "network-namespaces": ("network namespaces need root, a kernel that has them, and ip and tc", "sudo tests/setup, and root"),
+    "other-kernels": ("LibTorch takes another instruction set here, and rounds differently", "a processor that has it, and no more"),
     "other-users": ("only root can become another user", "root"),
     "overlays": ("overlay mounts need root and a kernel that allows them in a namespace of its own", "root"),
     "pmix": ("this Slurm has no PMIx", "a Slurm with PMIx"),

@@ -421,7 +421,10 @@ class Labels(harness.EndToEnd):
                 self.assert_nothing_ran()
 
     def test_d_suggested(self):
-        """A command that is suggested names a file as the shell reads it: as one word, and nothing runs."""
+        """A command that is suggested names a file as the shell reads it: as one word, and nothing runs.
+
+        A file whose name is not UTF-8 is refused.
+        """
         self.write("s.yaml", changed(MLP, {"sweep": {"grid": {"train.seed": [1, 2]}}}))
         for text in COMMANDS + BYTES:
             text = text if isinstance(text, bytes) else text.encode()
@@ -431,6 +434,10 @@ class Labels(harness.EndToEnd):
                 file = b"f-" + text.replace(b"/", b"_") + b".yaml"
                 shutil.copy(self.folder / "s.yaml", os.fsencode(self.folder) + b"/" + file)
                 code, _, said = self.run_bytes("plot", file, "--out", "nowhere")
+                if text in BYTES:
+                    self.assertEqual(code, 2, said)
+                    self.assertIn("is not UTF-8", said)
+                    continue
                 self.assertEqual(code, 3, said)
                 word = re.search(r"`pipewright sweep (.*)` makes them", said)[1]
                 read = subprocess.run(

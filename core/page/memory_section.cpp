@@ -50,7 +50,8 @@ std::vector<ChartPoint> sum_over_workers(const Simulation& simulation,
   std::int64_t held = 0;
   for (const auto& [time, change] : changes) {
     held += change;
-    const auto height = static_cast<double>(held / kWhole);
+    const std::int64_t count = held / kWhole;
+    const auto height = static_cast<double>(count);
     if (points.empty() || points.back().y != height) points.push_back({time, height, 0, 1, {}});
   }
   if (!points.empty() && points.back().x < simulation.makespan)

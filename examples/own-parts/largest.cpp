@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A probe: the largest magnitude among the gradients that a stage applies.
+// A probe: the largest magnitude among a stage's gradients of an update, before any gradient rule.
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class Largest final : public Probe {
  public:
   using Probe::Probe;
   std::vector<Quantity> quantities() const override {
-    return {{"gradient", "the largest magnitude among the gradients that an update applies"}};
+    return {{"gradient", "the largest magnitude among the gradients of an update, before any gradient rule"}};
   }
   std::unique_ptr<StageProbe> at(const ProbedStage& /*stage*/) const override {
     return std::make_unique<LargestAtStage>();

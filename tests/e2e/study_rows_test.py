@@ -20,7 +20,7 @@ import harness
 import skips
 from harness import DATA_DIR, SOURCE_DIR
 
-PACKED = {"experiments/pipeoptim/residual_lstm_adam.yaml": "aclImdb/aclImdb_10k.tar.gz"}  # in that folder
+PACKED = {"experiments/pipeoptim/residual_lstm_adam.yaml": "aclImdb/aclImdb_10k.tar.gz"}  # below DATA_DIR
 LONGEST = 40  # processor seconds of a first epoch, of the machine that made the row
 ENVIRONMENT = {"PIPEWRIGHT_DATA": str(DATA_DIR), "OMP_NUM_THREADS": "1"}
 
@@ -31,7 +31,7 @@ def csv_rows(path):
 
 
 def seconds(row):
-    """Of a processor, an epoch."""
+    """The processor seconds of an epoch of that run."""
     return float(row["processor_seconds"]) / int(row["epochs"])
 
 

@@ -86,6 +86,10 @@ def overheads(tasks, references, length):
     return markdown(["", "test loss", "overhead", "seeds"], lines)
 
 
+def processor_time(hours):
+    return f"{hours:.1f} processor hours" if hours >= 0.1 else f"{hours * 60:.1f} processor minutes"
+
+
 def runs(task):
     """What was trained, where, and how to compute the numbers again."""
     if not task.rows:
@@ -98,7 +102,7 @@ def runs(task):
     lines = [
         f"{done} of {sum(cell.planned for cell in task.cells)} runs"
         + (f", of which {failed} diverged or failed" if failed else "")
-        + f"; {hours:.1f} processor hours on {', '.join(machines)}; version {', '.join(versions)}",
+        + f"; {processor_time(hours)} on {', '.join(machines)}; version {', '.join(versions)}",
         *task.remarks,
         f"Rows: [{task.rows_file.rsplit('/', 1)[-1]}](../../{task.rows_file}), made by `{task.sweep_command}` and "
         f"`{task.keep_command}`",

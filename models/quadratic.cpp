@@ -22,6 +22,7 @@
 #include "core/nn/composite.h"
 #include "core/nn/model.h"
 #include "core/tensors/torch.h"
+#include "core/tensors/upload.h"
 #include "models/parts/quadratic_form.h"
 
 namespace pipewright {
@@ -114,7 +115,7 @@ class QuadraticLayer final : public BoundaryLayer {
   at::Tensor columns_like(const at::Tensor& weight) const {
     at::Tensor columns = at::empty({options_.rows, options_.width}, at::kDouble);
     std::ranges::copy(options_.columns, columns.mutable_data_ptr<double>());
-    return columns.to(at::TensorOptions(weight.scalar_type()).device(weight.device()));
+    return upload(columns.to(weight.scalar_type()), weight.device());
   }
 
   QuadraticLayerOptions options_;

@@ -49,6 +49,14 @@ void compute_on_cpu_with(const Numerics& numerics) {
   round_in_onednn(at::Float32Op::CONV, numerics.rounds_convolutions);
 }
 
+/// setAllowTF32CuDNN(false) leaves the precision open, which is IEEE's, and this says so.
+void name_precision_of_cudnn(const Numerics& numerics) {
+  for (const at::Float32Op op : {at::Float32Op::CONV, at::Float32Op::RNN})
+    at::globalContext().setFloat32Precision(
+        at::Float32Backend::CUDA, op,
+        numerics.rounds_convolutions ? at::Float32Precision::TF32 : at::Float32Precision::IEEE);
+}
+
 std::string precision_of(bool on_gpu, bool products) {
   return at::precision2str(at::globalContext().float32Precision(
       on_gpu ? at::Float32Backend::CUDA : at::Float32Backend::MKLDNN,
@@ -58,6 +66,8 @@ std::string precision_of(bool on_gpu, bool products) {
 void compute_on_cpu_with(const Numerics& numerics) {
   at::globalContext().setFloat32MatmulPrecision(numerics.rounds_products ? "medium" : "highest");
 }
+
+void name_precision_of_cudnn(const Numerics&) {}
 
 std::string precision_of(bool on_gpu, bool products) {
   const at::Context& context = at::globalContext();
@@ -97,6 +107,7 @@ void compute_with(const Numerics& numerics, bool on_gpu) {
   if (!on_gpu) return;
   context.setAllowTF32CuDNN(numerics.rounds_convolutions);
   context.setAllowTF32CuBLAS(numerics.rounds_products);
+  name_precision_of_cudnn(numerics);
   context.setBenchmarkCuDNN(numerics.tuning);
   context.setDeterministicCuDNN(!numerics.any_order);
   context.setDeterministicAlgorithms(!numerics.any_order, /*warn_only=*/false);

@@ -224,7 +224,15 @@ class Executor {
     const bool own_process = request_.execution == Execution::Mpi;
     const auto machine = machine_error(error, own_process ? ErrorKind::Worker : ErrorKind::Data);
     return Error(machine ? machine->kind() : ErrorKind::Worker,
-                 machine ? machine->message() : first_line(error), where);
+                 concat(machine ? machine->message() : first_line(error), recording_hint()), where);
+  }
+
+  /// What to try if the failure may come of recording.
+  const char* recording_hint() const {
+    const GraphedPasses* const graphs = performer_.graphs();
+    return graphs != nullptr && graphs->rounds().kind() == RoundKind::Recorded
+               ? " (while passes were recorded as graphs; pipeline.cuda_graphs: false records none)"
+               : "";
   }
 
   /// Ends the worker's updates that can end, reads its last losses and waits for its device. A late

@@ -48,6 +48,7 @@ class Performer {
   void end_graph();
   /// The passes of graphs; null without.
   GraphedPasses* graphs() { return graphs_ ? &graphs_->passes() : nullptr; }
+  const GraphedPasses* graphs() const { return graphs_ ? &graphs_->passes() : nullptr; }
   GraphsUsed graphs_used() const { return graphs_ ? graphs_->used() : GraphsUsed(); }
 
   LossesAndMetrics& losses() { return losses_; }

@@ -15,6 +15,7 @@ std::int64_t uploads_by_thread() {
 
 at::Tensor upload(const at::Tensor& host, at::Device device) {
   if (device.is_cpu()) return host;
+  if (device.is_meta()) return host.to(device);
   ++uploads;
   return host.pin_memory().to(device, /*non_blocking=*/true);
 }

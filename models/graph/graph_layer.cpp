@@ -13,6 +13,7 @@
 #include "core/nn/meta/meta_kernels.h"
 #include "core/nn/meta/on_meta.h"
 #include "core/tensors/torch.h"
+#include "core/tensors/upload.h"
 #include "models/graph/graph_call.h"
 #include "models/graph/graph_drops.h"
 #include "models/graph/graph_meta.h"
@@ -163,7 +164,7 @@ class GraphLayer final : public BoundaryLayer {
     for (const at::Tensor& each : buffers) frame.tensors[next++] = each;
     for (const at::Tensor& each : constants_)
       frame.tensors[next++] =
-          each.to(frame.device, each.is_floating_point() ? frame.type : each.scalar_type());
+          upload(each.to(each.is_floating_point() ? frame.type : each.scalar_type()), frame.device);
     return frame;
   }
 

@@ -55,7 +55,8 @@ std::string json_numbers(const std::vector<double>& numbers);
 std::string json_ratios(const std::vector<double>& above, const std::vector<double>& below);
 
 /// A training step of schemes, in serial, with one stream and with several, against a plain step;
-/// and whether the last scheme's weights are the same bits in each of these, and in serial again.
+/// and before that whether the last scheme's weights are the same bits in each of these, and in
+/// serial again.
 void measure_steps(const DeviceBench& bench);
 /// Sort Quantization against a copy on the device.
 void measure_codecs(const DeviceBench& bench);

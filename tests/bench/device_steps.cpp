@@ -3,6 +3,8 @@
 // loop there: in serial, in threads that share one stream, and in threads with a stream each,
 // whose mini-batches overlap. On a GPU in serial with graphs, too. Blocks of steps are taken in
 // turns.
+#include <ATen/Context.h>
+
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -54,6 +56,13 @@ struct Way {
 constexpr Way kWays[] = {{"serial", Execution::Serial, true},
                          {"one_stream", Execution::Threads, false},
                          {"own_streams", Execution::Threads, true}};
+
+/// Without threads where cuDNN measures its algorithms: LibTorch keeps what it has found by thread,
+/// and threads are new in every block, so they would only measure that.
+std::span<const Way> ways_of() {
+  const std::span<const Way> all(kWays);
+  return at::globalContext().benchmarkCuDNN() ? all.first(1) : all;
+}
 
 torch::nn::Sequential plain_model(const DeviceModel& model, const Experiment& e) {
   if (model.name == "vgg16_bn") return plain_vgg16_bn();
@@ -109,21 +118,28 @@ class Work {
              .execution = way.execution,
              .own_streams = way.own_streams});
   }
-  /// Seconds of a step in serial, with graphs or without, after as many steps in which graphs are
-  /// recorded.
+  /// Seconds of a step in serial, with graphs or without, late in the loop of a longer schedule,
+  /// when graphs have long been recorded. Throws if there are graphs and none has been launched.
   double late_step(const std::vector<std::unique_ptr<Stage>>& stages, GraphRecorder* graphs) {
     using Clock = std::chrono::steady_clock;
-    Clock::time_point half;
-    execute(*long_, stages,
-            {.batches = batches_,
-             .lr = [](int) { return 1e-3; },
-             .minibatches_per_epoch = long_steps(),
-             .on_minibatch =
-                 [&](int minibatch) {
-                   if (minibatch + 1 == long_steps() / 2) half = Clock::now();
-                 },
-             .graphs = graphs});
-    return std::chrono::duration<double>(Clock::now() - half).count() / (long_steps() / 2);
+    const int first = long_steps() * 5 / 8, last = long_steps() * 13 / 16;
+    Clock::time_point from, to;
+    const RunResult result = execute(*long_, stages,
+                                     {.batches = batches_,
+                                      .lr = [](int) { return 1e-3; },
+                                      .minibatches_per_epoch = long_steps(),
+                                      .on_minibatch =
+                                          [&](int minibatch) {
+                                            if (minibatch == first) from = Clock::now();
+                                            if (minibatch == last) to = Clock::now();
+                                          },
+                                      .graphs = graphs});
+    if (graphs != nullptr && result.graphs.rounds == 0)
+      throw Error(ErrorKind::Experiment,
+                  concat("no graph was launched: ", result.graphs.refusal.empty()
+                                                        ? "no round was like an earlier one"
+                                                        : result.graphs.refusal));
+    return std::chrono::duration<double>(to - from).count() / (last - first);
   }
 
   Experiment experiment;
@@ -135,7 +151,7 @@ class Work {
                          at::TensorOptions(bench.device).dtype(values));
   }
 
-  /// Enough for graphs to be launched in the second half.
+  /// Enough for graphs to be launched in the second half. The loop ends an eighth before the end.
   int long_steps() const { return std::max(4 * steps_, 48); }
 
   int steps_;
@@ -183,10 +199,20 @@ Fields rounds_of(const DeviceBench& bench, const DeviceModel& model, const Schem
   expect_equal_size(opponent, parameters);
   const PlainStep plain =
       fused_loop(opponent, bench.device, work.experiment.train.precision.narrow().has_value());
-  std::unique_ptr<GraphRecorder> graphs;
-  if (!bench.device.is_cpu()) graphs = cuda_graphs(bench.device);
-
   Fields fields{{"parameters", std::to_string(parameters)}};
+  std::unique_ptr<GraphRecorder> graphs;
+  const auto with_graphs = [&](const auto& measured) {
+    try {
+      measured();
+    } catch (const std::exception& error) {  // LibTorch's too: the other ways are still measured
+      fields.emplace_back("graphs_error", json_text(split(error.what(), '\n').front()));
+      graphs.reset();
+    }
+  };
+  if (!bench.device.is_cpu()) with_graphs([&] { graphs = cuda_graphs(bench.device); });
+  std::vector<std::unique_ptr<Stage>> graphed;  // an error leaves them unusable
+  if (graphs) graphed = work.stages();
+  const std::span<const Way> ways = ways_of();
   std::map<std::string, std::vector<double>> milliseconds;
   for (int round = 0; round <= bench.rounds; ++round) {
     wait_for_turn(bench, round, model.steps);
@@ -198,15 +224,10 @@ Fields rounds_of(const DeviceBench& bench, const DeviceModel& model, const Schem
       for (int i = 0; i < model.steps; ++i) plain(work.wide.x[0], work.wide.y);
     });
     take(kWays[0].name, [&] { work.block(stages, kWays[0]); });
-    if (graphs) try {
-        const double taken = work.late_step(stages, graphs.get());
-        if (round > 0) milliseconds["graphs"].push_back(1e3 * taken);
-      } catch (const std::exception& error) {  // LibTorch's too: the other ways are still measured
-        fields.emplace_back("graphs_error", json_text(split(error.what(), '\n').front()));
-        graphs.reset();
-      }
-    for (const Way& way : std::span(kWays).subspan(1))
-      take(way.name, [&] { work.block(stages, way); });
+    if (graphs && round > 0)
+      with_graphs(
+          [&] { milliseconds["graphs"].push_back(1e3 * work.late_step(graphed, graphs.get())); });
+    for (const Way& way : ways.subspan(1)) take(way.name, [&] { work.block(stages, way); });
   }
   for (const auto& [name, numbers] : milliseconds)
     fields.emplace_back(concat(name, "_ms"), json_numbers(numbers));
@@ -222,16 +243,20 @@ Fields bits_of(const DeviceBench& bench, const DeviceModel& model, const SchemeC
   Work work(bench, model, scheme, precision);
   const std::vector<at::Tensor> first = weights_after(work, kWays[0]);
   Fields fields;
-  for (const Way& way : kWays)
+  for (const Way& way : ways_of())
     fields.emplace_back(concat("differing_in_", way.name),
                         std::to_string(differing(first, weights_after(work, way))));
   if (bench.device.is_cpu()) return fields;
-  const auto plain = work.stages(), graphed = work.stages();
-  const std::unique_ptr<GraphRecorder> graphs = cuda_graphs(bench.device);
-  work.late_step(plain, nullptr);
-  work.late_step(graphed, graphs.get());
-  fields.emplace_back("differing_in_graphs",
-                      std::to_string(differing(weights_of(plain), weights_of(graphed))));
+  try {
+    const auto plain = work.stages(), graphed = work.stages();
+    const std::unique_ptr<GraphRecorder> graphs = cuda_graphs(bench.device);
+    work.late_step(plain, nullptr);
+    work.late_step(graphed, graphs.get());
+    fields.emplace_back("differing_in_graphs",
+                        std::to_string(differing(weights_of(plain), weights_of(graphed))));
+  } catch (const std::exception& error) {  // LibTorch's too: what came before is still told
+    fields.emplace_back("graphs_error", json_text(split(error.what(), '\n').front()));
+  }
   return fields;
 }
 
@@ -260,8 +285,8 @@ void measure_steps(const DeviceBench& bench) {
                 {"steps", std::to_string(model.steps)}},
                [&] { return measured(bench, model, scheme, precision); });
   };
-  for (const SchemeCase& scheme : schemes) say("step", scheme, rounds_of);
   say("bits", schemes.back(), bits_of);
+  for (const SchemeCase& scheme : schemes) say("step", scheme, rounds_of);
 }
 
 }  // namespace pipewright::bench

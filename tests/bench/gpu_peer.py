@@ -89,6 +89,7 @@ def compute_with(numerics):
     torch.backends.cudnn.benchmark = fast
     torch.backends.cudnn.deterministic = numerics == "repeatable"
     torch.use_deterministic_algorithms(numerics == "repeatable")
+    torch.utils.deterministic.fill_uninitialized_memory = False  # as ours: it costs a kernel for each new tensor
 
 
 class Form:
@@ -165,6 +166,8 @@ class Peer:
         self.forms, self.taken, self.failed = {}, {}, {}
 
     def turn(self, round_, steps):
+        if round_ == 0:
+            self.taken = {}  # of a case that ended with an error
         for name in self.names:
             if name in self.failed:
                 continue

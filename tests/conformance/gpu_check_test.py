@@ -43,7 +43,9 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(done.returncode, 0, said)
         self.assertNotIn("cut after", said)
         self.assertIn("All parts are fine.", (self.out / "summary.txt").read_text())
-        self.assertIn("from 2 test suites ran", (self.out / "tests.txt").read_text())  # all skip here
+        tests = (self.out / "tests.txt").read_text()
+        self.assertIn("from 2 test suites ran", tests)  # all skip here
+        self.assertIn("tensors are equal", tests)
 
         for file, models, kinds, forms in (("steps.jsonl", MODELS, KINDS, ("defaults", "graph")),
                                            ("compiled.jsonl", {"gpt"}, {("bfloat16", "fast")}, ("compiled",))):  # fmt: skip

@@ -93,9 +93,10 @@ class GpuCheck(Scripts):
 
     def test_the_most_important_parts_come_first_and_each_has_a_file(self):
         said = self.check("", "--cifar10", ".")
-        files = ["tests.txt"] * 2 + ["steps.jsonl"] * 12 + ["memory.jsonl"] * 3 + ["codecs.jsonl"] + ["compiled.jsonl"] * 2 + ["log.txt"] * 3
+        files = ["tests.txt"] * 3 + ["steps.jsonl"] * 8 + ["tests.txt"] * 3 + ["memory.jsonl"] * 3 + ["codecs.jsonl", "compiled.jsonl"] + ["log.txt"] * 3
         self.assertEqual(files, re.findall(r"(?m)^(\S+): .*: \d+ s$", said))
-        self.assertIn("--rounds 3 --model vgg16_bn --precision float32 --numerics fast", self.asked("steps.jsonl")[0])
+        self.assertIn("--rounds 2 --model vgg16_bn --precision bfloat16 --numerics repeatable", self.asked("steps.jsonl")[0])
+        self.assertIn("--rounds 1 --model gpt --precision bfloat16 --numerics fast", self.asked("compiled.jsonl")[0])
         sweep, table = (f"pipewright {command} {self.folder}/bundle/experiments/spectrain/vgg16.yaml" for command in ("sweep", "table"))
         self.assertTrue(self.asked("log.txt")[0].startswith(sweep))
         self.assertIn(f"--set dataset.root={self.folder.resolve()} ", self.asked("log.txt")[0])

@@ -27,6 +27,7 @@ class GraphedLoop {
   void begin_round(std::int64_t position, std::int64_t end);
 
   GraphedPasses& passes() { return passes_; }
+  const GraphedPasses& passes() const { return passes_; }
   GraphsUsed used() const;
 
  private:

@@ -88,7 +88,9 @@ std::vector<GraphedPasses::Loss> GraphedPasses::end() {
   if (rounds_.kind() == RoundKind::Pooled) {
     recorder_.end_pool();
     if (uploads_by_thread() != uploads_)
-      rounds_.refuse("a pass gets new numbers from the host each time (a layer with dropout)");
+      rounds_.refuse(
+          "a pass gets new numbers from the host each time (a layer with dropout or with "
+          "constants)");
   }
   if (rounds_.kind() == RoundKind::Recorded) {
     Graph graph{recorder_.end(), std::exchange(samples_, {}), {}};

@@ -74,7 +74,7 @@ TEST_F(Graphs, HaveThePeriodOfTheLongestRingOfVersions) {
   EXPECT_LE(used.period, 24);
 }
 
-/// The stream and the allocator are free again.
+/// The stream and the allocator are free again, and an error in a recorded pass says so.
 TEST_F(Graphs, EndWhereAnExceptionCutsARecordingOff) {
   Laboratory laboratory(long_training("{name: pipedream}"));
   int passes = 0;
@@ -82,13 +82,14 @@ TEST_F(Graphs, EndWhereAnExceptionCutsARecordingOff) {
     if (pass.training && ++passes == 60) throw std::runtime_error("the pass is broken");
   });
   const Plan& plan = plan_on(laboratory, {fake_device(0)});
-  for (const int last : {60, 70, 80}) {  // pooled, recorded or launched
+  for (const auto& [last, recorded] : {std::pair{60, false}, {70, true}, {80, false}}) {
     passes = 60 - last;
     FakeGraphs graphs;
     try {
       trained(plan, &graphs);
     } catch (const Error& error) {
       EXPECT_NE(error.message().find("the pass is broken"), std::string::npos);
+      EXPECT_EQ(error.message().find("pipeline.cuda_graphs: false") != std::string::npos, recorded);
     }
     EXPECT_EQ(FakeGraphs::pool(), nullptr);
     EXPECT_EQ(FakeGraphs::recording(), nullptr);

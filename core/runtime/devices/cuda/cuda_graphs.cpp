@@ -80,6 +80,7 @@ class CudaGraphs final : public GraphRecorder {
   CudaGraphs(const CudaGraphs&) = delete;
   ~CudaGraphs() override {
     graphs_.clear();
+    held_.clear();
     for (const auto& [number, pool] : pools_) {
       PoolCount::instance().remove(pool);
       allocator::releasePool(device_, pool);
@@ -114,7 +115,13 @@ class CudaGraphs final : public GraphRecorder {
     return static_cast<int>(graphs_.size()) - 1;
   }
   void launch(int graph) override { graphs_[static_cast<std::size_t>(graph)]->replay(); }
-  void clear() override { graphs_.clear(); }
+  /// LibTorch gives up the page-locked memory of a pool with the pool's last graph, and refuses to
+  /// record into that pool again, so one graph of each pool stays.
+  void clear() override {
+    for (std::unique_ptr<at::cuda::CUDAGraph>& graph : graphs_)
+      held_.try_emplace(graph->pool(), std::move(graph));
+    graphs_.clear();
+  }
   std::vector<std::uintptr_t> in_use(int pool) const override {
     const auto own = pools_.find(pool);
     if (own == pools_.end()) return {};
@@ -122,14 +129,18 @@ class CudaGraphs final : public GraphRecorder {
   }
 
  private:
-  /// Does what capture_end() does not once something has made the capture invalid.
+  /// Does what capture_end() does not once something has made the capture invalid. If it failed
+  /// later, the pool's recording is over already, which the allocator says with an error.
   void forget_capture() const {
     cudaGraph_t broken = nullptr;
     static_cast<void>(
         cudaStreamEndCapture(c10::cuda::getCurrentCUDAStream(device_).stream(), &broken));
     static_cast<void>(cudaGetLastError());
-    allocator::endAllocateToPool(device_, recorded_pool_);
-    allocator::releasePool(device_, recorded_pool_);
+    try {
+      allocator::endAllocateToPool(device_, recorded_pool_);
+      allocator::releasePool(device_, recorded_pool_);
+    } catch (const c10::Error&) {  // the caller's says more
+    }
   }
   /// The allocator counts who uses a pool, and keeps its memory as long as there is one.
   MempoolId_t pool_of(int number) {
@@ -148,6 +159,7 @@ class CudaGraphs final : public GraphRecorder {
   MempoolId_t recorded_pool_{};
   std::unique_ptr<at::cuda::CUDAGraph> recorded_;  ///< between begin() and end()
   std::vector<std::unique_ptr<at::cuda::CUDAGraph>> graphs_;
+  std::map<MempoolId_t, std::unique_ptr<at::cuda::CUDAGraph>> held_;  ///< forgotten, by pool
 };
 
 }  // namespace

@@ -89,7 +89,7 @@ std::vector<GraphedPasses::Loss> GraphedPasses::end() {
     recorder_.end_pool();
     if (uploads_by_thread() != uploads_)
       rounds_.refuse(
-          "a pass gets new numbers from the host each time (a layer with dropout or with "
+          "a pass copies numbers from the host each time (a layer with dropout or with "
           "constants)");
   }
   if (rounds_.kind() == RoundKind::Recorded) {

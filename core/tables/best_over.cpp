@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
+#include "core/base/parsed.h"
 #include "core/base/text.h"
 #include "core/tables/mean_difference.h"
 #include "core/tables/run_keys.h"
@@ -54,10 +56,27 @@ std::optional<BestValue> best_of(const std::vector<Candidate>& candidates, bool 
     else if (!best || (smaller ? mean < best->mean : mean > best->mean))
       best = {.value = each.value, .mean = mean, .runs = each.held_out.size()};
   }
+  std::vector<std::string> tried;
+  for (const Candidate& each : candidates) tried.push_back(each.value);
+  if (best) best->edge = tried_edge(best->value, tried);
   return best;
 }
 
 }  // namespace
+
+std::string tried_edge(const std::string& value, const std::vector<std::string>& tried) {
+  const auto chosen = parsed<double>(value);
+  std::set<double> numbers;
+  for (const std::string& text : tried) {
+    const auto number = parsed<double>(text);
+    if (!number) return {};
+    numbers.insert(*number);
+  }
+  if (!chosen || numbers.size() < 2) return {};
+  if (*chosen <= *numbers.begin()) return concat("the smallest of ", numbers.size(), " tried");
+  if (*chosen >= *numbers.rbegin()) return concat("the largest of ", numbers.size(), " tried");
+  return {};
+}
 
 bool has_held_out(const RunRecord& run) {
   const std::optional<Value> held_out = run.setting("loader.validation");

@@ -15,6 +15,7 @@ namespace pipewright {
 struct BestValue {
   std::string value;
   std::vector<std::string> as_good;  ///< other values with the same mean
+  std::string edge;                  ///< "the largest of 3 tried"; "" if it is no edge
   double mean = 0;                   ///< of TableSpec::chosen_by over the runs with this value
   std::size_t runs = 0;              ///< how many these are
 };
@@ -26,6 +27,11 @@ struct BestChoice {
   /// results by which the values were chosen.
   bool shows_held_out = false;
 };
+
+/// Whether a chosen number lies at the edge of those that were tried, so that a better one may lie
+/// beyond it: "the smallest of 3 tried" or "the largest of 3 tried", where each distinct number
+/// counts once. "" if it lies between others, if nothing else was tried, or if one is no number.
+std::string tried_edge(const std::string& value, const std::vector<std::string>& tried);
 
 /// Whether the run was evaluated on training samples held out (loader.validation) in the place of
 /// test samples.

@@ -13,6 +13,7 @@
 #include "core/base/printed.h"
 #include "core/base/wording.h"
 #include "core/statistics/tests.h"
+#include "core/tables/best_over.h"
 #include "core/tables/run_keys.h"
 #include "core/tables/verdicts.h"
 
@@ -23,13 +24,12 @@ constexpr const char* kPilotSeed = "train.seed";
 constexpr double kPilotLevel = 0.05, kPilotPower = 0.8;
 
 /// Whether the row has the run's label, where the sweep gives labels, and its values of all
-/// settings that vary in both, but for the seed.
+/// settings that the pilot varies, but for the seed.
 bool is_of(const ResultRow& row, const RunRecord& run, bool labelled) {
   return (!labelled || row.label == run.label) &&
          std::ranges::all_of(row.settings, [&](const auto& setting) {
            const auto& [key, text] = setting;
-           return key == kPilotSeed || run.varied.find(key) == nullptr ||
-                  key_text(run, key) == text;
+           return key == kPilotSeed || !run.setting(key) || key_text(run, key) == text;
          });
 }
 
@@ -113,6 +113,64 @@ std::string deviation_line(const ClaimTest& test, std::size_t pairs, std::size_t
                 ", whatever the truth; take more seeds or a wider margin");
 }
 
+/// The keys in which the planned runs with this run's label, or all without labels, differ.
+std::set<std::string> keys_apart(const RunRecord& run, const std::vector<RunRecord>& planned,
+                                 bool labelled) {
+  std::set<std::string> apart;
+  for (const RunRecord& other : planned)
+    for (const auto& [key, value] : run.varied.fields)
+      if (key != kPilotSeed && key != "label" && (!labelled || other.label == run.label) &&
+          key_text(other, key) != key_text(run, key))
+        apart.insert(key);
+  return apart;
+}
+
+/// The values of a setting that the pilot has tried in place of the run's.
+std::vector<std::string> tried_for(const RunRecord& run, const std::string& key,
+                                   const std::set<std::string>& apart, bool labelled,
+                                   const std::vector<ResultRow>& pilot) {
+  std::vector<std::string> tried;
+  for (const ResultRow& row : pilot) {
+    const auto value = row.settings.find(key);
+    const bool same = std::ranges::all_of(apart, [&](const std::string& other) {
+      const auto found = row.settings.find(other);
+      return found == row.settings.end() || found->second == key_text(run, other);
+    });
+    if (value != row.settings.end() && same && (!labelled || row.label == run.label))
+      tried.push_back(value->second);
+  }
+  return tried;
+}
+
+/// A line for each planned setting that is the smallest or the largest of those that the pilot has
+/// tried for its runs. Settings that the plan itself varies are not chosen by the pilot.
+std::string edge_lines(const std::vector<RunRecord>& planned, const std::vector<ResultRow>& pilot,
+                       bool labelled) {
+  std::set<std::string> keys;
+  for (const ResultRow& row : pilot)
+    for (const auto& [key, value] : row.settings)
+      if (key != kPilotSeed) keys.insert(key);
+  std::set<std::string> told;
+  std::string text;
+  for (const RunRecord& run : planned) {
+    const std::set<std::string> apart = keys_apart(run, planned, labelled);
+    std::vector<std::string> names;
+    if (labelled) names.push_back(run.label);
+    for (const std::string& key : apart) names.push_back(key_title(run, key));
+    for (const std::string& key : keys) {
+      if (apart.contains(key) || !run.setting(key)) continue;
+      const std::string value = key_text(run, key);
+      const std::string edge = tried_edge(value, tried_for(run, key, apart, labelled, pilot));
+      if (edge.empty()) continue;
+      const std::string line =
+          concat("- WARNING: ", join(names, ", "), names.empty() ? "" : ": ", key, " ", value,
+                 " is ", edge, " by the pilot; a better one may lie beyond it\n");
+      if (told.insert(line).second) text += line;
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string pilot_text(const std::vector<Claim>& claims, const TableSpec& table,
@@ -137,7 +195,7 @@ std::string pilot_text(const std::vector<Claim>& claims, const TableSpec& table,
       text += concat("- ", claim.say, ": the pilot has no runs of its groups\n");
     }
   }
-  return text;
+  return text + edge_lines(planned, pilot, table.labelled);
 }
 
 }  // namespace pipewright

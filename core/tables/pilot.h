@@ -17,7 +17,8 @@ namespace pipewright {
 /// probability of 80 %, alone and among all comparisons. Of `close` it warns where no such runs can
 /// show it: the interval of two equal means would be wider than the margin. A row of the pilot is
 /// one of the planned run with its label and its settings, but for the seed; three pairs of rows
-/// are needed. "" without such claims.
+/// are needed. Then a warning for each planned number that is the smallest or the largest of those
+/// that the pilot has tried for its runs. "" without such claims and numbers.
 std::string pilot_text(const std::vector<Claim>& claims, const TableSpec& table,
                        const std::vector<RunRecord>& planned, const std::vector<ResultRow>& pilot);
 

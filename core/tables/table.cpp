@@ -148,8 +148,8 @@ void tell_choice(Table& table, const TableSpec& spec, const BestChoice& choice) 
     table.choices.push_back(
         concat(name, ": ", best.value, " (",
                std::isfinite(best.mean) ? shown_number(spec.chosen_by, best.mean) : "not reached",
-               ", ", counted(best.runs, "run"), ")",
-               best.as_good.empty() ? "" : "; as good: ", join(best.as_good, ", ")));
+               ", ", counted(best.runs, "run"), ")", best.as_good.empty() ? "" : "; as good: ",
+               join(best.as_good, ", "), best.edge.empty() ? "" : "; ", best.edge));
   }
 }
 

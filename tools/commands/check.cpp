@@ -357,7 +357,9 @@ int run_check(const std::vector<std::string>& arguments) {
   line.option(
       "pilot", "ROWS",
       "rows of results of a pilot with other seeds: print for each claim of the sweep which "
-      "effect its seeds can find, and warn where none could show it");
+      "effect its seeds can find, and warn where none could show it, and where a setting lies at "
+      "the "
+      "edge of those that the pilot has tried");
   if (!line.parse(arguments)) return 0;
   const ExperimentArguments given = line.experiment_arguments();
   Problems faults;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each scheme at its best value of a key: chosen on held-out samples, never on what is shown.
+#include "core/tables/best_over.h"
 #include "core/tables/table.h"
 
 #include "tests/unit/config/error_text.h"
@@ -48,12 +49,13 @@ TEST_F(BestOver, TheBestOnHeldOutSamplesIsShownWithItsTestResults) {
   EXPECT_EQ(values(all, 1), std::vector<double>{0.2});
   EXPECT_EQ(all.cells[0][0].chosen, "0.1");
   EXPECT_EQ(all.choices,
-            (std::vector<std::string>{"gpipe: 0.1 (80.00, 1 run)", "xpipe: 0.2 (40.00, 1 run)"}));
+            (std::vector<std::string>{"gpipe: 0.1 (80.00, 1 run); the smallest of 2 tried",
+                                      "xpipe: 0.2 (40.00, 1 run); the largest of 2 tried"}));
   EXPECT_EQ(all.mixed, std::vector<std::string>());
   const std::string page = print_table(all, TableFormat::Markdown);
   EXPECT_NE(page.find("50.00 (1) at 0.1 |"), std::string::npos) << page;
   EXPECT_NE(page.find("from 2 runs."), std::string::npos) << page;
-  EXPECT_NE(page.find("\n- xpipe: 0.2 (40.00, 1 run)\n"), std::string::npos) << page;
+  EXPECT_NE(page.find("\n- xpipe: 0.2 (40.00, 1 run); "), std::string::npos) << page;
   const std::string csv = print_table(all, TableFormat::Csv);
   EXPECT_NE(csv.find(",differs,chosen\n"), std::string::npos);
   EXPECT_NE(csv.find(",0.1\n"), std::string::npos);
@@ -97,6 +99,33 @@ TEST_F(BestOver, OfALossTheSmallestIsBestAndTiesAreNamed) {
                         concat("{optimizer.lr: ", lr, "}")));
   const Table all = table(", rows: =all, metric: test_loss");
   EXPECT_EQ(all.choices, std::vector<std::string>{"all: 0.2 (0.25, 1 run); as good: 0.3"});
+}
+
+/// A rate with which a run fails was tried, too: nothing needs to be looked for beyond it.
+TEST_F(BestOver, AValueAtTheEdgeOfThoseTriedIsNamed) {
+  add("gpipe", "0.1", 200, 1, "0.7");
+  add("gpipe", "0.2", 200, 1, "0.8");
+  EXPECT_EQ(table().choices.at(0), "–: 0.2 (80.00, 1 run); the largest of 2 tried");
+  add("gpipe", "0.4", 200, 1, "");
+  EXPECT_EQ(table().choices.at(0), "–: 0.2 (80.00, 1 run)");
+}
+
+TEST(TriedEdge, IsTheSmallestOrTheLargestOfDistinctNumbers) {
+  const std::vector<std::string> tried{"1e-3", "0.01", "0.1", "0.100"};
+  EXPECT_EQ(tried_edge("0.001", tried), "the smallest of 3 tried");
+  EXPECT_EQ(tried_edge("0.1", tried), "the largest of 3 tried");
+  EXPECT_EQ(tried_edge("0.01", tried), "");
+}
+
+TEST(TriedEdge, IsBeyondAllThatWereTriedToo) {
+  EXPECT_EQ(tried_edge("0.2", {"0.01", "0.1"}), "the largest of 2 tried");
+}
+
+TEST(TriedEdge, IsNoneOfOneNumberOrOfWords) {
+  EXPECT_EQ(tried_edge("0.1", {"0.1", "0.10"}), "");
+  EXPECT_EQ(tried_edge("gpipe", {"gpipe", "pipedream"}), "");
+  EXPECT_EQ(tried_edge("0.1", {"0.1", "auto"}), "");
+  EXPECT_EQ(tried_edge("0.1", {}), "");
 }
 
 TEST_F(BestOver, AKeyThatDividesRowsCannotBeChosenFrom) {

@@ -113,15 +113,18 @@ std::string deviation_line(const ClaimTest& test, std::size_t pairs, std::size_t
                 ", whatever the truth; take more seeds or a wider margin");
 }
 
-/// The keys in which the planned runs with this run's label, or all without labels, differ.
-std::set<std::string> keys_apart(const RunRecord& run, const std::vector<RunRecord>& planned,
-                                 bool labelled) {
-  std::set<std::string> apart;
-  for (const RunRecord& other : planned)
+/// The keys in which planned runs of one label differ, by label; without labels all are of "".
+std::map<std::string, std::set<std::string>> keys_apart(const std::vector<RunRecord>& planned,
+                                                        bool labelled) {
+  std::map<std::string, const RunRecord*> first;
+  std::map<std::string, std::set<std::string>> apart;
+  for (const RunRecord& run : planned) {
+    const std::string label = labelled ? run.label : "";
+    const RunRecord& other = *first.emplace(label, &run).first->second;
     for (const auto& [key, value] : run.varied.fields)
-      if (key != kPilotSeed && key != "label" && (!labelled || other.label == run.label) &&
-          key_text(other, key) != key_text(run, key))
-        apart.insert(key);
+      if (key != kPilotSeed && key != "label" && key_text(other, key) != key_text(run, key))
+        apart[label].insert(key);
+  }
   return apart;
 }
 
@@ -150,22 +153,22 @@ std::string edge_lines(const std::vector<RunRecord>& planned, const std::vector<
   for (const ResultRow& row : pilot)
     for (const auto& [key, value] : row.settings)
       if (key != kPilotSeed) keys.insert(key);
-  std::set<std::string> told;
+  std::map<std::string, std::set<std::string>> apart_of = keys_apart(planned, labelled);
+  std::set<std::vector<std::string>> told;
   std::string text;
   for (const RunRecord& run : planned) {
-    const std::set<std::string> apart = keys_apart(run, planned, labelled);
+    const std::set<std::string>& apart = apart_of[labelled ? run.label : ""];
     std::vector<std::string> names;
     if (labelled) names.push_back(run.label);
     for (const std::string& key : apart) names.push_back(key_title(run, key));
+    if (!told.insert(names).second) continue;  // another seed
     for (const std::string& key : keys) {
       if (apart.contains(key) || !run.setting(key)) continue;
       const std::string value = key_text(run, key);
       const std::string edge = tried_edge(value, tried_for(run, key, apart, labelled, pilot));
       if (edge.empty()) continue;
-      const std::string line =
-          concat("- WARNING: ", join(names, ", "), names.empty() ? "" : ": ", key, " ", value,
-                 " is ", edge, " by the pilot; a better one may lie beyond it\n");
-      if (told.insert(line).second) text += line;
+      text += concat("- WARNING: ", join(names, ", "), names.empty() ? "" : ": ", key, " ", value,
+                     " is ", edge, " by the pilot; a better one may lie beyond it\n");
     }
   }
   return text;

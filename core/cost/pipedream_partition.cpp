@@ -39,7 +39,7 @@ class Level {
     for (std::size_t i = 0; i < n_; ++i) {
       const LayerCost& layer = profile.layers[i];
       weights_[i + 1] = weights_[i] + static_cast<double>(layer.parameter_bytes);
-      compute_[i + 1] = compute_[i] + layer.forward + layer.backward;
+      compute_[i + 1] = compute_[i] + rules.microbatches * (layer.forward + layer.backward);
     }
     std::vector<double> last_stages(n_ * width_);
     for (std::size_t end = 1; end <= n_; ++end) {
@@ -111,7 +111,8 @@ class Level {
   /// Seconds of the messages over the boundary before that layer.
   double crossing(std::size_t layer, int m) const {
     if (layer == n_ || layer == 0) return 0;
-    const double bytes = 2 * static_cast<double>(profile_.layers[layer - 1].output_bytes);
+    const double bytes =
+        2.0 * rules_.microbatches * static_cast<double>(profile_.layers[layer - 1].output_bytes);
     if (rules_.cost == PipeDreamRules::Cost::Paper) return bytes / bandwidth_;
     return rules_.boundaries ? bytes / (bandwidth_ * m) : 0;
   }

@@ -29,7 +29,10 @@ struct PipeDreamRules {
   ///    take nothing unless `boundaries`, then 2a/(B·m) at both ends.
   /// On a higher level C is the best time of the same layers on one unit of the level below.
   enum class Cost : std::uint8_t { Paper, Code } cost = Cost::Paper;
-  bool boundaries = false;          ///< Cost::Code only: whether boundaries take time
+  bool boundaries = false;  ///< Cost::Code only: whether boundaries take time
+  /// How often a mini-batch has what the profile measured, which is one micro-batch. Gradients are
+  /// exchanged once for all of them.
+  int microbatches = 1;
   std::vector<WorkerLevel> levels;  ///< innermost first; at least one
 };
 

@@ -121,6 +121,20 @@ std::string offload_table(const Schedule& schedule, const Simulation& simulation
 }
 
 /// The lines about devices whose memory is too small, with what they would need.
+/// Says which bus has more to carry than the simulated time allows: all-reduces do not wait for
+/// other messages.
+std::string overload(const Hardware& hardware, const Simulation& simulation) {
+  constexpr double kRounding = 1e-9;
+  const auto busiest = std::ranges::max_element(simulation.buses, {}, &Traffic::busy);
+  if (busiest == simulation.buses.end() || busiest->busy <= simulation.makespan * (1 + kRounding))
+    return "";
+  const auto bus = static_cast<std::size_t>(busiest - simulation.buses.begin());
+  return concat("\nnote: bus '", hardware.buses[bus].name, "' would be busy for ",
+                time_text(busiest->busy),
+                ", longer than the makespan, because all-reduces are not "
+                "made to wait for other messages; so the makespan is too short\n");
+}
+
 std::string overflows(const Hardware& hardware, const Simulation& simulation) {
   std::string text;
   int more = 0;
@@ -255,7 +269,8 @@ std::string render_simulation(const Schedule& schedule, const Hardware& hardware
                        [&](std::size_t b, const Traffic& bus) {
                          return traffic_row(hardware.buses[b].name, bus, simulation.makespan);
                        });
-  return text + overflows(hardware, simulation) + launches(schedule, hardware, simulation);
+  return text + overload(hardware, simulation) + overflows(hardware, simulation) +
+         launches(schedule, hardware, simulation);
 }
 
 Value simulation_value(const Schedule& schedule, const Hardware& hardware,

@@ -311,8 +311,9 @@ TrainOptions read_train(Options& root) {
       "precision", precisions, "float32",
       "Number format of parameters and activations. bfloat16 is mixed: the weights are float32, "
       "and layers compute with bfloat16 copies of them; norms, softmax, losses, sums of gradients "
-      "and the optimizer are float32. It is fast on processors with bfloat16 instructions. float16 "
-      "is the same with dynamic loss scaling, stage by stage, for GPUs.");
+      "and the optimizer are float32, messages between stages bfloat16. It is fast on processors "
+      "with bfloat16 instructions. float16 is the same with dynamic loss scaling, stage by stage, "
+      "for GPUs.");
   train.precision = *std::ranges::find(kPrecisions, precision, &Precision::name);
   read_numerics(o);
   train.sum_gradients =

@@ -2,6 +2,7 @@
 #include "core/simulation/network.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/base/as_size.h"
 
@@ -13,6 +14,7 @@ Network::Network(const Hardware& hardware, bool transfers)
       lane_of_sender_(hardware.devices.size(), -1),
       buses_(hardware.buses),
       bus_free_(hardware.buses.size(), 0),
+      bus_reduced_(hardware.buses.size(), 0),
       wire_free_(hardware.receives == Receives::ProgramOrder ? hardware.devices.size() : 0, 0),
       traffic_(hardware.buses.size()) {}
 
@@ -120,7 +122,11 @@ std::optional<std::pair<PostedMessage, Delivery>> Network::next() {
   return std::pair(message, delivery);
 }
 
-double Network::all_reduce(const std::vector<int>& workers, std::int64_t bytes) {
+double Network::next_time() const {
+  return turns_.empty() ? std::numeric_limits<double>::infinity() : turns_.top().time;
+}
+
+double Network::all_reduce(const std::vector<int>& workers, std::int64_t bytes, double ready) {
   if (workers.size() < 2) return 0;
   std::vector<int> ring;
   for (std::size_t r = 0; r < workers.size(); ++r)
@@ -139,15 +145,22 @@ double Network::all_reduce(const std::vector<int>& workers, std::int64_t bytes) 
   const std::int64_t steps = 2 * (replicas - 1);
   const double share = static_cast<double>(steps * bytes) / static_cast<double>(replicas);
   const double carried = share / bandwidth;
+  double begin = ready;
+  for (std::size_t bus = 0; bus < buses_.size(); ++bus)
+    if (crossings[bus] > 0) begin = std::max(begin, bus_reduced_[bus]);
   auto count = [&](Traffic& traffic, int times, double busy) {
     traffic.messages += steps * times;
     traffic.bytes += steps * bytes / replicas * times;
     traffic.busy += busy;
   };
   for (const int id : ring) count(links_[as_size(id)].traffic, 1, carried);
-  for (std::size_t bus = 0; bus < buses_.size(); ++bus)
-    if (crossings[bus] > 0) count(traffic_[bus], crossings[bus], carried);
-  return carried + static_cast<double>(steps) * latency;
+  for (std::size_t bus = 0; bus < buses_.size(); ++bus) {
+    if (crossings[bus] == 0) continue;
+    const double served = share * crossings[bus] / buses_[bus].bandwidth;
+    bus_reduced_[bus] = begin + served;
+    count(traffic_[bus], crossings[bus], served);
+  }
+  return begin - ready + carried + static_cast<double>(steps) * latency;
 }
 
 }  // namespace pipewright

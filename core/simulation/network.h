@@ -68,9 +68,13 @@ class Network {
   /// posted later must not be ready before that.
   std::optional<std::pair<PostedMessage, Delivery>> next();
 
-  /// Seconds that a ring all-reduce of so many bytes takes among these workers, buses included. Its
-  /// messages and bytes are counted, but it does not keep its links busy for other messages.
-  double all_reduce(const std::vector<int>& workers, std::int64_t bytes);
+  /// When next() will begin a message; ∞: none is posted.
+  double next_time() const;
+
+  /// Seconds from `ready` to the end of a ring all-reduce of so many bytes among these workers.
+  /// All-reduces that share a bus use it one after the other, in the order of the calls, which is
+  /// that of time. Messages and bytes are counted, but links and buses stay free for messages.
+  double all_reduce(const std::vector<int>& workers, std::int64_t bytes, double ready);
 
   struct Link {
     int from = 0, to = 0;
@@ -113,7 +117,8 @@ class Network {
   std::vector<Lane> lanes_;
   std::vector<int> lane_of_sender_;  ///< used with few copy engines
   const std::vector<Bus>& buses_;
-  std::vector<double> bus_free_;
+  std::vector<double> bus_free_;     ///< when each bus has served the messages given to it
+  std::vector<double> bus_reduced_;  ///< the same of all-reduces
   std::vector<double>
       wire_free_;                 ///< [device] of the one wire into it, with Receives::ProgramOrder
   std::vector<Traffic> traffic_;  ///< what each bus has carried

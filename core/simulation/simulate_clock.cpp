@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every action starts when its worker is free and its input is there, so times follow from one walk
 // in any order that respects these; no queue of events is needed. Only on buses, which several
-// senders share, and of messages that wait for their receives, the order matters: these wait until
-// no worker can go on, and then the earliest is delivered.
+// senders or reductions share, and of messages that wait for their receives, the order matters:
+// these wait until no worker can go on, and then the earliest is delivered.
 #include "core/simulation/simulate_clock.h"
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <optional>
+#include <queue>
 #include <utility>
 
 #include "core/base/error.h"
@@ -365,8 +367,15 @@ class Clock {
     wake(to);
   }
 
-  /// Delivers the next posted message. False if none is posted.
+  /// Lets the first begin of what waits for its turn: a posted message or, where buses are shared,
+  /// a reduction. False if nothing waits.
   bool deliver_posted() {
+    if (!reductions_.empty() && reductions_.top().first <= network_.next_time()) {
+      const int stage = reductions_.top().second;
+      reductions_.pop();
+      reduce(stage);
+      return true;
+    }
     const auto next = network_.next();
     if (!next) return false;
     const auto& [message, delivery] = *next;
@@ -387,8 +396,7 @@ class Clock {
     return true;
   }
 
-  /// Lets a replica arrive at a reduction; the last one to arrive lets all of them go on. False if
-  /// others are still to come.
+  /// Lets a replica arrive at a reduction. False if it does not go on at once.
   bool arrive_at_reduction(int w, const Action& action) {
     Worker& self = workers_[as_size(w)];
     if (lent_) {
@@ -404,29 +412,39 @@ class Clock {
     meeting.last = std::max(meeting.last, self.free + seconds_.of_reduction(w, action.stage));
     self.doing = Worker::Doing::Meets;
     if (meeting.here.size() < meeting.workers.size()) return false;
-    const double seconds = sum(meeting.workers, costs_[as_size(action.stage)]);
+    if (hardware_.buses.empty())
+      reduce(action.stage);
+    else
+      reductions_.emplace(meeting.last, action.stage);
+    return false;
+  }
+
+  /// Reduces what all replicas of a stage have brought, and lets them go on.
+  void reduce(int stage) {
+    Meeting& meeting = meetings_[as_size(stage)];
+    const double seconds = sum(meeting, costs_[as_size(stage)]);
     const double end = meeting.last + seconds;
     for (const int each : meeting.here) {
       Worker& worker = workers_[as_size(each)];
-      const double coding = seconds_.of_reduction(each, action.stage);
+      const double coding = seconds_.of_reduction(each, stage);
       times_.spans[as_size(each)][worker.next++] = {meeting.last - coding, end};
       result_.workers[as_size(each)].computing += coding;
       result_.workers[as_size(each)].communicating += seconds;
       worker.free = end;
       worker.doing = Worker::Doing::Next;
-      if (each != w) wake(each);
+      wake(each);
     }
     meeting.here.clear();
     meeting.last = 0;
-    return true;
   }
 
-  /// Seconds that the sums of one reduction take on links.
-  double sum(const std::vector<int>& replicas, const StageCost& cost) {
-    if (!cost.reduced_bytes) return network_.all_reduce(replicas, cost.parameter_bytes);
+  /// Seconds that the sums of one reduction take on links, one after the other.
+  double sum(const Meeting& meeting, const StageCost& cost) {
+    if (!cost.reduced_bytes)
+      return network_.all_reduce(meeting.workers, cost.parameter_bytes, meeting.last);
     double seconds = 0;
     for (const std::int64_t bytes : *cost.reduced_bytes)
-      seconds += network_.all_reduce(replicas, bytes);
+      seconds += network_.all_reduce(meeting.workers, bytes, meeting.last + seconds);
     return seconds;
   }
 
@@ -525,6 +543,9 @@ class Clock {
   std::vector<Edge> edges_;  ///< [replica][stage][forwards, backwards]
   std::vector<double> takes_;
   std::vector<Meeting> meetings_;  ///< per stage
+  /// On buses: reductions at which all replicas are, by the time of the last one, and their stages.
+  std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, std::greater<>>
+      reductions_;
   /// If stages share weights; laid behind the edges, whose links come first.
   std::optional<LentMessages> lent_;
   std::vector<int> awake_;

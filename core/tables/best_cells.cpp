@@ -108,6 +108,18 @@ std::string words_of(const Ties& ties, std::size_t others, std::string_view diff
                 names_of(ties, others));
 }
 
+/// ", equal to the other": which cells have the mean of the best, which is the first.
+std::string equals_of(const std::vector<NamedCell>& cells) {
+  Ties equal;
+  const TableCell& best = *cells[0].cell;
+  for (std::size_t i = 1; i < cells.size(); ++i)
+    if (const TableCell& cell = *cells[i].cell;
+        cell.mean() == best.mean() && cell.uncounted == best.uncounted)
+      equal.names.push_back(cells[i].name);
+  if (equal.names.empty()) return {};
+  return concat(", equal to ", names_of(equal, cells.size() - 1));
+}
+
 }  // namespace
 
 std::optional<BestCells> best_cells(const Table& table) {
@@ -116,9 +128,10 @@ std::optional<BestCells> best_cells(const Table& table) {
   if (cells.empty()) return std::nullopt;
   const std::size_t others = cells.size() - 1;
   const Ties with_best = ties_with(0, cells);
-  BestCells best{
-      .sentence = concat("Best: ", shown(table, cells[0]), words_of(with_best, others, "better")),
-      .run = cells[0].cell->runs.front()};
+  BestCells best{.sentence = concat("Best: ", shown(table, cells[0]),
+                                    with_best.not_compared ? equals_of(cells) : "",
+                                    words_of(with_best, others, "better")),
+                 .run = cells[0].cell->runs.front()};
   const TableCell &first = *cells.front().cell, &last = *cells.back().cell;
   if (others == 0 || (first.mean() == last.mean() && last.uncounted == 0)) return best;
   best.sentence += concat("; worst: ", shown(table, cells.back()));

@@ -37,6 +37,8 @@ struct TableCell {
   std::string chosen;  ///< the value of TableSpec::best_over; "" without one
 
   bool empty() const { return runs.empty(); }
+  /// Runs that have a value, or failed without one.
+  std::size_t ended() const { return values.size() + static_cast<std::size_t>(uncounted); }
   /// Values of steps_to and its kin that say "not reached"; mean() is then infinite.
   std::size_t not_reached() const;
   double mean() const;  ///< NaN without values

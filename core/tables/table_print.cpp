@@ -103,7 +103,7 @@ std::string cell_text(const Table& table, const TableCell& cell, Escaped escaped
   add(cell.interrupted, "interrupted");
   add(cell.running, "running");
   add(cell.without, concat("without ", escaped(table.metric)));
-  if (cell.learned) parts.push_back(concat(*cell.learned, " of ", cell.runs.size(), " learned"));
+  if (cell.learned) parts.push_back(concat(*cell.learned, " of ", cell.ended(), " learned"));
   std::string text = join(parts, ", ");
   if (cell.published) text += "; " + published_text(table, cell, escaped);
   return text;
@@ -272,11 +272,15 @@ std::string mixing_note(const Table& table) {
       parts.push_back(concat(parts.empty() ? "Cells" : "cells", of, " mix ", listed(keys)));
   };
   add("", table.mixed);
+  bool of_others = false;  // whose cells the columns do not divide
   for (const Table& other : table.beside)
-    if (other.mixed != table.mixed) add(" of " + other.metric, other.mixed);
+    if (other.mixed != table.mixed) {
+      add(" of " + other.metric, other.mixed);
+      of_others = of_others || !other.mixed.empty();
+    }
   if (parts.empty()) return {};
   return concat(join(parts, ", "), ": ± is over all runs of a cell, not over seeds alone; ",
-                "table.rows or table.columns can tell them apart.");
+                of_others ? "table.rows" : "table.rows or table.columns", " can tell them apart.");
 }
 
 std::string choices_heading(const Table& table) {

@@ -119,18 +119,6 @@ void shape_from_actions(Schedule& schedule, const std::string& file) {
                         shape.workers()));
 }
 
-/// Lets the clock begin with the first action: until then threads and processes were started.
-void begin_with_first_action(Spans& spans) {
-  double first = std::numeric_limits<double>::infinity();
-  for (const std::vector<Span>& worker : spans)
-    if (!worker.empty()) first = std::min(first, worker.front().begin);
-  for (std::vector<Span>& worker : spans)
-    for (Span& span : worker) {
-      span.begin -= first;
-      span.end -= first;
-    }
-}
-
 /// Whether every worker performs its actions one after another.
 bool in_order(const Spans& spans) {
   return std::ranges::all_of(spans, [](const std::vector<Span>& worker) {
@@ -145,6 +133,18 @@ bool in_order(const Spans& spans) {
 }
 
 }  // namespace
+
+Spans from_first_action(Spans spans) {
+  double first = std::numeric_limits<double>::infinity();
+  for (const std::vector<Span>& worker : spans)
+    if (!worker.empty()) first = std::min(first, worker.front().begin);
+  for (std::vector<Span>& worker : spans)
+    for (Span& span : worker) {
+      span.begin -= first;
+      span.end -= first;
+    }
+  return spans;
+}
 
 MeasuredTrace read_trace(const std::filesystem::path& file) {
   const std::string name = file.string();
@@ -173,7 +173,7 @@ MeasuredTrace read_trace(const std::filesystem::path& file) {
   if (schedule.workers.empty()) refuse(name, "it has no actions");
   shape_from_actions(schedule, name);
   if (!in_order(spans)) refuse(name, "actions of one worker overlap");
-  begin_with_first_action(spans);
+  spans = from_first_action(std::move(spans));
   try {
     return {.proved = prove(std::move(schedule)),
             .spans = std::move(spans),

@@ -22,4 +22,8 @@ struct MeasuredTrace {
 /// 16 MiB.
 MeasuredTrace read_trace(const std::filesystem::path& file);
 
+/// The spans by a clock that begins with the first action: until then threads and processes were
+/// started.
+Spans from_first_action(Spans spans);
+
 }  // namespace pipewright

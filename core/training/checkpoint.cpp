@@ -153,7 +153,8 @@ std::optional<LoadedCheckpoint> load_checkpoint(const fs::path& checkpoints, con
   if (!changes.empty())
     loaded.remarks.push_back(
         concat("resumed under another layout (", changes,
-               "): the result may differ in its bits from that of an uninterrupted run"));
+               "): the result may differ from that of an uninterrupted run, in its bits and, where "
+               "stages are cut anew, in their delays and in what is clipped over a stage"));
   for (std::string& lost :
        read_replicas(folder, manifest, replicas, same_stages(manifest, plan), check))
     loaded.remarks.push_back(std::move(lost));

@@ -26,6 +26,7 @@
 #include "core/system/host_name.h"
 #include "core/system/terminal.h"
 #include "core/traces/measured_times.h"
+#include "core/traces/trace_file.h"
 #include "core/training/contents.h"
 #include "core/training/memory_need.h"
 #include "core/training/plan.h"
@@ -331,13 +332,14 @@ void RunSession::train(const Plan& plan, Trainer& trainer,
 void RunSession::write_trace(const Experiment& experiment, const Trainer& trainer,
                              Progress& progress) {
   const std::string execution = experiment.resolved.find_path("pipeline.execution")->text;
+  const Spans spans = from_first_action(trainer.trace());
   write_file(folder_.path() / "trace.json",
-             render_measured_trace(trainer.traced(), trainer.trace(), execution));
+             render_measured_trace(trainer.traced(), spans, execution));
   if (std::ranges::any_of(experiment.pipeline.devices,
                           [](const auto& name) { return name != "cpu"; }))
     progress.line(
         "measured by the host, which starts operators and does not wait for the devices:");
-  progress.line(measured_times_text(trainer.traced(), trainer.trace(), execution == "serial"));
+  progress.line(measured_times_text(trainer.traced(), spans, execution == "serial"));
 }
 
 void RunSession::tell(const std::string& text) const {

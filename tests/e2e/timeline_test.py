@@ -32,6 +32,13 @@ class Timeline(harness.EndToEnd):
         self.assertNotIn("codecs", done.err)
         self.assertNotIn("measured over", self.pipewright("run", "x.yaml", "--out", "quiet", "--quiet").err)
 
+    def test_a_run_and_its_timeline_say_the_same(self):
+        run, _ = self.traced()
+        lines = [re.search(r"(?m)^measured over .*: ([\d.]+) ms, bubble ([\d.]+) %$", text).groups()
+                 for text in (run.err, self.pipewright("timeline", "x").out)]
+        for one, other, last_digit in zip(*lines, (0.01, 0.1)):
+            self.assertLessEqual(abs(float(one) - float(other)), 1.1 * last_digit)  # a trace has whole nanoseconds
+
     def test_codecs_have_a_column(self):
         done, run = self.traced({"pipeline.compression": {"name": "fp16"}})
         self.assertRegex(done.err, r"(?m)^ worker +busy +sends +waits +other +longest for +codecs$")

@@ -86,7 +86,9 @@ PipeDreamRules read_rules(const CommandLine& line) {
   return rules;
 }
 
-void print_pipedream(const CommandLine& line, const Profile& profile, const PipeDreamRules& rules) {
+void print_pipedream(const CommandLine& line, const Experiment& experiment, const Profile& profile,
+                     PipeDreamRules rules) {
+  rules.microbatches = experiment.pipeline.microbatches * experiment.pipeline.replicas;
   print("\nPipeDream's plan, costs as in its %s:\n\n%s", line.text("cost").c_str(),
         render_plan(profile, pipedream_partition(profile, rules)).c_str());
 }
@@ -103,7 +105,7 @@ int plan_on(const CommandLine& line, const Experiment& experiment, int stages,
   print("times: %s\n", counted_from(hardware, experiment.train.precision.name).c_str());
   if (stages > 1) print_cut(experiment, profile, stages);
   if (rules.levels.empty()) rules.levels = levels_of(hardware);
-  print_pipedream(line, profile, rules);
+  print_pipedream(line, experiment, profile, std::move(rules));
   return 0;
 }
 
@@ -179,7 +181,7 @@ int run_profile(const std::vector<std::string>& arguments) {
   print("%s", render_profile(profile).c_str());
   const bool by_memory = experiment.measured_balance && experiment.measured_balance->by_memory;
   if (stages > 1 && (profile.timed || by_memory)) print_cut(experiment, profile, stages);
-  if (line.given("workers")) print_pipedream(line, profile, rules);
+  if (line.given("workers")) print_pipedream(line, experiment, profile, rules);
   print("\n");
   write_output(line.text("out"), to_yaml(profile_value(profile)));
   return 0;

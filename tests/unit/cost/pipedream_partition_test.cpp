@@ -88,6 +88,32 @@ TEST(PipeDreamPartition, IsAsGoodAsTryingEveryPlan) {
   }
 }
 
+TEST(PipeDreamPartition, OfMicroBatchesIsThatOfTheirMiniBatch) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 60; ++round) {
+    Profile part = layers(std::vector<double>(1 + random() % 6, 1));
+    for (LayerCost& layer : part.layers) {
+      layer.backward = static_cast<double>(random() % 20);
+      layer.parameter_bytes = static_cast<std::int64_t>(random() % 40);
+      layer.output_bytes = static_cast<std::int64_t>(random() % 20);
+    }
+    PipeDreamRules rules{.cost = round % 2 == 0 ? Cost::Paper : Cost::Code,
+                         .boundaries = true,
+                         .levels = {{static_cast<int>(1 + random() % 5), 2.0}, {2, 1.0}}};
+    Profile whole = part;
+    for (LayerCost& layer : whole.layers) {
+      layer.forward *= 4;
+      layer.backward *= 4;
+      layer.output_bytes *= 4;
+    }
+    const PipeDreamPlan expected = pipedream_partition(whole, rules);
+    rules.microbatches = 4;
+    const PipeDreamPlan plan = pipedream_partition(part, rules);
+    EXPECT_EQ(plan.seconds, expected.seconds);
+    EXPECT_EQ(plan.stages, expected.stages);
+  }
+}
+
 TEST(PipeDreamPartition, IsDataParallelWhereMessagesAreFree) {
   for (const Cost cost : {Cost::Paper, Cost::Code}) {
     const auto plan = pipedream_partition(layers({5, 3, 4}), {.cost = cost, .levels = {{4}, {2}}});

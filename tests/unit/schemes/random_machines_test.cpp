@@ -210,5 +210,43 @@ TEST(RandomMachine, TakesAsLongAsAPlainListOfEventsSays) {
   EXPECT_GT(paired, 100);
 }
 
+TEST(RandomMachine, HasNoLinkOrBusThatIsBusyForLongerThanTheRun) {
+  constexpr std::int64_t kHeavy = 100;
+  int loaded = 0;
+  for (const SchemeCase& each : every_scheme())
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+      Dice dice(seed + stable_hash(each.name + each.options));
+      const PipelineShape shape = shape_of(dice, each);
+      const auto schedule = some_schedule(dice, each, shape);
+      if (!schedule || !may_run(*schedule)) continue;
+      std::vector<StageCost> costs = costs_of(dice, shape.stages);
+      const Hardware hardware = machine_of(dice, schedule->shape.workers());
+      for (StageCost& cost : costs) {  // all-reduces do not wait for messages
+        cost.input_bytes = cost.output_bytes = 0;
+        cost.parameter_bytes *= kHeavy;
+      }
+      Simulation simulation;
+      try {
+        simulation = simulate(prove(*schedule), costs, hardware);
+      } catch (const Error&) {  // it stops on this machine
+        continue;
+      }
+      const double most = simulation.makespan + tolerance::seconds(simulation.makespan);
+      for (const LinkReport& link : simulation.links)
+        EXPECT_LE(link.traffic.busy, most) << each.name << ", seed " << seed;
+      for (std::size_t bus = 0; bus < simulation.buses.size(); ++bus) {
+        const Traffic& traffic = simulation.buses[bus];
+        EXPECT_LE(traffic.busy, most) << each.name << ", seed " << seed;
+        EXPECT_NEAR(traffic.busy,
+                    static_cast<double>(traffic.bytes) / hardware.buses[bus].bandwidth,
+                    tolerance::seconds(traffic.busy) +
+                        static_cast<double>(traffic.messages) / hardware.buses[bus].bandwidth)
+            << "a byte of each message is lost to whole numbers";
+        loaded += traffic.busy > simulation.makespan / 2 ? 1 : 0;
+      }
+    }
+  EXPECT_GT(loaded, 50);
+}
+
 }  // namespace
 }  // namespace pipewright

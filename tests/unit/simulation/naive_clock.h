@@ -443,19 +443,27 @@ class Clock {
       latency = std::max(latency, speed.latency);
       slowest = std::max(slowest, 1 / speed.bandwidth);
     }
+    std::map<const Bus*, int> crossings;
     for (const Bus& bus : hardware_.buses) {
       int crossing = 0;
       for (std::size_t r = 0; r < replicas.size(); ++r)
         crossing += bus.carries(static_cast<int>(replicas[r]),
                                 static_cast<int>(replicas[(r + 1) % replicas.size()]));
       slowest = std::max(slowest, crossing / bus.bandwidth);
+      if (crossing > 0) crossings[&bus] = crossing;
     }
     const StageCost& cost = costs_[as_size(action.stage)];
     std::vector<std::int64_t> sums{cost.parameter_bytes};
     if (cost.reduced_bytes) sums.assign(cost.reduced_bytes->begin(), cost.reduced_bytes->end());
-    double seconds = 0;
-    for (const std::int64_t bytes : sums)
-      seconds += 2 * (count - 1) * (static_cast<double>(bytes) / count * slowest + latency);
+    double end = now_;
+    for (const std::int64_t bytes : sums) {
+      const double share = 2 * (count - 1) * static_cast<double>(bytes) / count;
+      for (const auto& [bus, crossing] : crossings) end = std::max(end, bus_reduced_[bus]);
+      for (const auto& [bus, crossing] : crossings)
+        bus_reduced_[bus] = end + share * crossing / bus->bandwidth;
+      end += share * slowest + 2 * (count - 1) * latency;
+    }
+    const double seconds = end - now_;
     for (const std::size_t w : replicas) {
       spans_[w][workers_[w].next] = {now_ - coding(w), now_ + seconds};
       workers_[w].doing = Doing::Waits;
@@ -477,7 +485,7 @@ class Clock {
   std::map<std::size_t, std::deque<Message>> queues_;
   std::set<std::pair<std::size_t, std::size_t>> busy_;  // links
   std::map<std::size_t, int> copies_;
-  std::map<const Bus*, double> bus_free_;
+  std::map<const Bus*, double> bus_free_, bus_reduced_;
   /// By worker and direction: host copies that have not begun, with their position.
   std::map<std::pair<std::size_t, bool>, std::deque<std::pair<std::size_t, const Action*>>>
       copies_to_do_;

@@ -472,6 +472,20 @@ TEST(Replicas, OfASharedBusReduceSlower) {
   EXPECT_EQ(simulation.makespan, 3 + 3 * 8) << "three links of the ring share it";
 }
 
+TEST(Replicas, OfTwoStagesTakeTurnsOnASharedBus) {
+  std::vector<StageCost> costs = equal_costs(2);
+  for (StageCost& cost : costs) cost.parameter_bytes = 4000;
+  Hardware hardware = linked(4, {.latency = 0, .bandwidth = 4000});
+  hardware.buses = {
+      {.name = "card", .devices = {0, 1}, .crossing = Bus::Crossing::Leaving, .bandwidth = 1000}};
+  const Simulation simulation = simulation_of(
+      pipeline_schedule({.stages = 2, .replicas = 2}, {.flush = true}), costs, hardware);
+  EXPECT_EQ(simulation.buses[0].busy, 8) << "4000 bytes of each stage leave the host";
+  EXPECT_EQ(simulation.makespan, 12) << "stage 1 is ready at 4 and reduces until 8";
+  EXPECT_EQ(simulation.workers[0].communicating, 6) << "stage 0 is ready at 6";
+  EXPECT_EQ(simulation.workers[1].communicating, 4);
+}
+
 TEST(Stragglers, SetThePaceOfAFullPipe) {
   Hardware hardware = ideal_hardware(4);
   hardware.devices[2].slowdown = 1.5;

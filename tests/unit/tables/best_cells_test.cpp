@@ -46,6 +46,12 @@ TEST(BestCells, OfManyTiesThreeAreNamed) {
             "…); worst: bad (10.33)");
 }
 
+TEST(BestCells, OfSingleRunsThatAreEqualNoneIsTheOnlyBest) {
+  EXPECT_EQ(sentence(table_of({{"a", {0.5}}, {"b", {0.9}}, {"c", {0.9}}, {"d", {0.9}}})),
+            "Best: b (90.00), equal to 2 others (c; d), not compared with any of the "
+            "3 others: fewer than 3 runs each; worst: a (50.00)");
+}
+
 TEST(BestCells, WhatIsCertainIsSaidPlainly) {
   EXPECT_EQ(sentence(table_of({{"a", {0.9, 0.91, 0.92}}, {"b", {0.5, 0.51, 0.53}}})),
             "Best: a (91.00); worst: b (51.33)");
@@ -101,7 +107,8 @@ TEST(BestCells, SmallerLossesAreBetter) {
 
 TEST(BestCells, WhereAllAreEqualNoneIsTheWorst) {
   EXPECT_EQ(sentence(table_of({{"a", {0.5, 0.25}}, {"b", {0.25, 0.5}}})),
-            "Best: a (37.50), not compared with the other: fewer than 3 runs each");
+            "Best: a (37.50), equal to the other, not compared with the other: fewer than 3 runs "
+            "each");
 }
 
 TEST(BestCells, AMetricThatIsNotJudgedHasNone) {

@@ -52,8 +52,11 @@ TEST_F(Tables, ARunThatFailedCountsAsTheTableSays) {
   EXPECT_EQ(make_table(spec_of("{}"), runs).cells[0][0].learned, std::nullopt);
   EXPECT_EQ(make_table(spec_of("{metric: train_loss, floor: 0.5}"), runs).cells[0][0].learned, 2);
   EXPECT_EQ(only.uncounted, 0);
-  EXPECT_NE(print_table(table, TableFormat::Markdown).find("1 of 4 failed, with them 37.33"),
-            std::string::npos);
+  const std::string text = print_table(table, TableFormat::Markdown);
+  EXPECT_NE(text.find("1 of 4 failed, with them 37.33"), std::string::npos);
+  EXPECT_NE(text.find("1 missing, 1 of 3 learned"), std::string::npos)
+      << "of a run that is missing nobody knows\n"
+      << text;
   EXPECT_NE(print_table(make_table(spec_of("{}"), runs), TableFormat::Markdown)
                 .find("1 of 4 failed, without them 51.00"),
             std::string::npos);
@@ -151,8 +154,9 @@ TEST_F(Tables, CellsWhoseRunsDifferInMoreThanTheirSeedSayInWhat) {
   const Table apart =
       make_table(spec_of("{rows: scheme.name, columns: optimizer.lr, beside: test_loss}"), runs);
   EXPECT_TRUE(apart.mixed.empty());
-  EXPECT_NE(mixing_note(apart).find("Cells of test_loss mix optimizer.lr and pipeline.stages"),
-            std::string::npos);
+  EXPECT_EQ(mixing_note(apart),
+            "Cells of test_loss mix optimizer.lr and pipeline.stages: ± is over all runs of a "
+            "cell, not over seeds alone; table.rows can tell them apart.");
   EXPECT_EQ(mixing_note(make_table(spec_of("{}"), runs)), "");
 }
 

@@ -108,7 +108,7 @@ class Table(harness.EndToEnd):
         few = self.pipewright("sweep", "s.yaml", "--out", "few", "--set", "sweep.grid.train.seed=[1]")
         self.assertRegex(
             few.out,
-            r"Best: a \([\d.]+\), not compared with any of the 2 others: fewer than 3 runs each; worst: c",
+            r"Best: a \([\d.]+\), equal to b, not compared with any of the 2 others: fewer than 3 runs each; worst: c",
         )
 
     def test_faults_of_the_table(self):

@@ -119,6 +119,27 @@ std::string range_of(const Axis& axis, const std::vector<double>& places) {
   return concat("set xrange [", finite(low - by), ":", finite(high + by), "]\n");
 }
 
+/// The range of the y axis where all that is drawn is equal, where gnuplot would warn.
+std::string flat_range_of(const Picture& picture) {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  const auto take = [&](double y) {
+    low = std::min(low, y);
+    high = std::max(high, y);
+  };
+  for (const Curve& curve : picture.curves)
+    for (const std::vector<LinePoint>* const points : {&curve.points, &curve.published})
+      for (const LinePoint& point : *points) {
+        take(point.mean - point.reach);
+        take(point.mean + point.reach);
+      }
+  if (picture.over)
+    for (const auto& [x, y] : picture.over->points) take(y);
+  if (low != high) return {};
+  if (picture.log_y) return concat("set yrange [", low / 2, ":", finite(high * 2), "]\n");
+  const double by = low == 0 ? 1 : 0.05 * std::abs(low);
+  return concat("set yrange [", finite(low - by), ":", finite(high + by), "]\n");
+}
+
 /// Few epochs have a tick each, and none between them.
 std::string ticks_of(const Picture& picture, const std::vector<double>& places) {
   constexpr double kMost = 16;
@@ -196,7 +217,7 @@ std::string gnuplot_script(const Picture& picture, PictureFormat format,
       gnuplot_head(format, file, picture.title) + gnuplot_axis("x", picture.x, places) +
       range_of(picture.x, places) +
       gnuplot_axis("y", {.label = label_of_metric(picture), .log = picture.log_y}, {}) +
-      ticks_of(picture, places) +
+      flat_range_of(picture) + ticks_of(picture, places) +
       "set grid\nset key outside right top\nset style fill transparent solid 0.15 "
       "noborder\n";
   if (const std::string words = interval_words(picture); !words.empty())

@@ -63,6 +63,13 @@ class Plot(harness.EndToEnd):
         )
 
     @skips.needs("gnuplot")
+    def test_a_single_run_of_one_epoch_is_drawn(self):
+        for epochs, log in ((1, []), (1, ["y"]), (2, [])):
+            self.write("s.yaml", changed(MLP, {"train.epochs": epochs, "plot": {"y": "train_loss", "log": log}}))
+            self.pipewright("run", "s.yaml", "--out", "one", "--overwrite", "--quiet")
+            self.assertEqual(self.pipewright("plot", "s.yaml", "--out", "one").err, "", "gnuplot has nothing to say")
+
+    @skips.needs("gnuplot")
     def test_a_metric_over_a_key_and_a_map_in_which_diverged_runs_are_marked(self):
         grid = {"optimizer.lr": [0.01, 1e30], "pipeline.stages": [1, 2], "train.seed": [1, 2]}
         section = {"x": "optimizer.lr", "lines": "pipeline.stages", "log": ["x"], "y": "train_loss"}

@@ -42,6 +42,7 @@ void visit_layer(Visitor& visit, Cost& cost) {
   visit("parameter_bytes", cost.parameter_bytes);
   visit("buffer_bytes", cost.buffer_bytes);
   visit.if_any("copy_bytes", cost.copy_bytes);
+  visit.if_any("borrowed_bytes", cost.borrowed_bytes);
 }
 
 template <class Visitor, class Of>

@@ -49,7 +49,8 @@ struct LayerCost {
       0;                        ///< such a peak of a backward that adds to existing gradients
   std::int64_t parameters = 0;  ///< elements
   std::int64_t parameter_bytes = 0;
-  std::int64_t copy_bytes = 0;  ///< in mixed precision, of the narrow copies of the parameters
+  std::int64_t copy_bytes = 0;      ///< in mixed precision, of the narrow copies of the parameters
+  std::int64_t borrowed_bytes = 0;  ///< of parameters of other layers that it computes with
   std::int64_t buffer_bytes = 0;
   bool operator==(const LayerCost&) const = default;
 };

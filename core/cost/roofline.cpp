@@ -53,7 +53,8 @@ Roofline::Roofline(const DeviceRates& rates, std::string_view precision, const W
 }
 
 void Roofline::set_times(LayerCost& layer, std::int64_t input, bool sends) const {
-  const std::int64_t weights = layer.copy_bytes > 0 ? layer.copy_bytes : layer.parameter_bytes;
+  const std::int64_t weights =
+      layer.borrowed_bytes + (layer.copy_bytes > 0 ? layer.copy_bytes : layer.parameter_bytes);
   const auto moved =
       static_cast<double>(input + std::max(layer.output_bytes, layer.activation_bytes) + weights);
   const auto launching = [&](std::int64_t kernels) {
@@ -67,7 +68,7 @@ void Roofline::set_times(LayerCost& layer, std::int64_t input, bool sends) const
   layer.forward =
       std::max({layer.flops / flops_, moved / rates_.bandwidth, launching(layer.kernels)});
   layer.backward_input = sends ? layer.forward : 0;
-  layer.backward_weight = layer.parameters > 0 ? layer.forward : 0;
+  layer.backward_weight = layer.parameters > 0 || layer.borrowed_bytes > 0 ? layer.forward : 0;
   layer.backward = layer.backward_input + layer.backward_weight;
   layer.update = std::max(moving(moves_.update), launching(layer.update_kernels));
   layer.prediction = moving(moves_.prediction);

@@ -13,11 +13,29 @@
 namespace pipewright {
 namespace {
 
+/// SteadyStateOptions::shares of a whole mini-batch.
+std::vector<double> shares_of(const Experiment& experiment) {
+  const PipelineOptions& p = experiment.pipeline;
+  const std::int64_t all = experiment.loader.batch_size;
+  std::vector<double> shares;
+  for (int replica = 0; replica < p.replicas; ++replica) {
+    const std::int64_t own = slice_of(all, p.replicas, replica).size;
+    for (int part = 0; part < p.microbatches; ++part) {
+      const std::int64_t counted =
+          experiment.train.sum_gradients
+              ? own
+              : microbatch_of(own, p.microbatches, part, p.microbatch_sizes).size;
+      shares.push_back(static_cast<double>(counted) / static_cast<double>(all));
+    }
+  }
+  return shares;
+}
+
 Recurrence recurrence_of(const Experiment& experiment) {
   constexpr int kLate = 1'000'000'000;  // a mini-batch after all warm-ups
   const auto make = [&](int minibatches) { return experiment.schedule(minibatches, kLate); };
   const Recurrence recurrence =
-      steady_recurrence(make, {.sum_gradients = experiment.train.sum_gradients,
+      steady_recurrence(make, {.shares = shares_of(experiment),
                                .periodic = experiment.scheme->repeats() || is_periodic(make)});
   return with_delayed_gradients(recurrence, experiment.perturbation.gradient_delay);
 }

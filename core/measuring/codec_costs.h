@@ -20,7 +20,7 @@ enum class MessageSizes { OfModel, OfCosts };
 
 /// The message that crosses an edge for one micro-batch.
 struct EdgeMessage {
-  double values = 0;                 ///< bytes of tensors that codecs encode
+  double values = 0;                 ///< bytes of tensors that codecs encode, of one slice
   std::int64_t exact = 0;            ///< bytes of tensors that cross as they are
   std::vector<FrameHeader> headers;  ///< one per encoded tensor
 };

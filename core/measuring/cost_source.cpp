@@ -108,6 +108,23 @@ std::string counted_from(const Hardware& hardware, std::string_view precision) {
                 rate_text(hardware.rates, precision));
 }
 
+namespace {
+
+/// The profile with times as a device of the hardware's mean speed has them. Simulations scale the
+/// costs of each stage by its own device; cuts and plans are for devices that are alike.
+Profile at_mean_speed(Profile profile, const Hardware& hardware) {
+  const double factor = hardware.mean_time_factor();
+  for (LayerCost& layer : profile.layers)
+    for (double* const seconds :
+         {&layer.forward, &layer.backward, &layer.backward_input, &layer.backward_weight,
+          &layer.update, &layer.new_version, &layer.prediction, &layer.fused_prediction,
+          &layer.head, &layer.head_update})
+      *seconds *= factor;
+  return profile;
+}
+
+}  // namespace
+
 CostSource::CostSource(CostFiles files) : files_(std::move(files)) {
   if (!files_.table.empty() && !files_.profile.empty())
     throw Error(ErrorKind::Experiment, "--costs and --profile-file exclude each other");
@@ -133,7 +150,7 @@ Roofline CostSource::roofline(const Experiment& experiment, const Hardware& hard
 }
 
 Profile CostSource::counted_on(const Experiment& experiment, const Hardware& hardware) {
-  return roofline(experiment, hardware).timed(counted(experiment));
+  return at_mean_speed(roofline(experiment, hardware).timed(counted(experiment)), hardware);
 }
 
 SourcedCosts CostSource::of(const Experiment& experiment, const Hardware& hardware) {
@@ -141,7 +158,7 @@ SourcedCosts CostSource::of(const Experiment& experiment, const Hardware& hardwa
   if (profile_) return of_profile(experiment, hardware);
   const Roofline roofline = this->roofline(experiment, hardware);
   const Profile whole = counted(experiment);
-  Layout layout = cut_by(experiment, roofline.timed(whole));
+  Layout layout = cut_by(experiment, at_mean_speed(roofline.timed(whole), hardware));
   const Profile profile = roofline.timed(counted_slice(whole, experiment.pipeline.slices));
   AuxiliaryHeads heads = counted_heads(experiment);
   for (std::size_t i = 0; i < heads.behind.size(); ++i)
@@ -181,7 +198,7 @@ SourcedCosts CostSource::of_profile(const Experiment& experiment, const Hardware
     throw experiment_error(file, "this profile does not fit: ", why,
                            "; `pipewright profile FILE` makes one");
   complete_weight_times(profile, weight_moves(experiment));
-  Layout layout = cut_by(experiment, profile);
+  Layout layout = cut_by(experiment, at_mean_speed(profile, hardware));
   AuxiliaryHeads heads = counted_heads(experiment);
   take_peaks(heads, profile);
   if (!take_times(heads, profile, weight_moves(experiment)))

@@ -19,6 +19,9 @@ LayerCost count_layer(const Layer& layer, Tensors& x, const Experiment& e) {
   const auto parameters = empty_parameters(layer, precision, at::kMeta);
   auto buffers = empty_buffers(layer, precision, at::kMeta);
   LayerCost cost{.name = layer.name()};
+  if (const SkipUse use = layer.skips(); use.borrows)
+    for (auto lent = x.end() - (use.takes + use.looks); lent != x.end(); ++lent)
+      cost.borrowed_bytes += static_cast<std::int64_t>(lent->nbytes());
   {
     const OperationCount operations;
     x = layer.forward_all(x, parameters, buffers, {});

@@ -7,6 +7,8 @@
 #include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/base/wording.h"
+#include "core/nn/layers/subspace.h"
+#include "core/nn/precision.h"
 #include "core/schedule/schedule_size.h"
 #include "core/simulation/simulate.h"
 #include "core/system/machine_limits.h"
@@ -148,7 +150,8 @@ SteadySimulation SteadySimulator::on(const Hardware& hardware, const SteadySetti
                                                    {.memory_over_time = settings.memory_over_time,
                                                     .transfers = settings.transfers,
                                                     .optimizer_state = schedule.optimizer_state,
-                                                    .optimizer_tables = schedule.optimizer_tables}),
+                                                    .optimizer_tables = schedule.optimizer_tables,
+                                                    .fixed = schedule.fixed}),
                             .minibatches = count,
                             .samples = costs.minibatch.value_or(experiment_.loader.batch_size),
                             .costs_from = costs.from,
@@ -161,10 +164,11 @@ SteadySimulation SteadySimulator::on(const Hardware& hardware, const SteadySetti
 
 SourcedCosts SteadySimulator::costs_on(const Hardware& hardware,
                                        std::vector<std::string>& untimed) {
-  // Other rates may cut it elsewhere.
-  const bool cuts_anew = costs_.is_counted() && cut_for_ != hardware.rates;
+  // Other rates and speeds may cut it elsewhere.
+  const std::pair cut_for(hardware.rates, hardware.mean_time_factor());
+  const bool cuts_anew = costs_.is_counted() && cut_for_ != cut_for;
   SourcedCosts costs = costs_.of(cuts_anew ? experiment_ : settled_, hardware);
-  cut_for_ = hardware.rates;
+  cut_for_ = cut_for;
   if (costs.layout.balance != settled_.layout.balance) {
     settled_ = experiment_.with(costs.layout);
     messages_.clear();
@@ -183,6 +187,9 @@ const SteadySimulator::Held& SteadySimulator::held(int minibatches) {
   const Holdings held = settled_.holdings(made.proved.schedule);
   made.optimizer_state = held.slots();
   made.optimizer_tables = held.table_bytes(settled_.stage_layers_and_heads());
+  if (const auto* const model = dynamic_cast<const FixedNumbers*>(settled_.model.get()))
+    made.fixed = model->fixed_numbers() *
+                 static_cast<std::int64_t>(c10::elementSize(settled_.train.precision.values));
   return schedules_.emplace(minibatches, std::move(made)).first->second;
 }
 

@@ -84,6 +84,7 @@ class SteadySimulator {
     ProvedSchedule proved;
     double optimizer_state = 0;                       ///< bytes per byte of parameters
     std::vector<std::int64_t> optimizer_tables = {};  ///< bytes besides, of each stage
+    std::int64_t fixed = 0;                           ///< SimulationOptions::fixed
   };
 
   SourcedCosts costs_on(const Hardware& hardware, std::vector<std::string>& untimed);
@@ -93,9 +94,10 @@ class SteadySimulator {
   Experiment settled_;  ///< with its cut, once costs have decided it
   CostSource& costs_;
   Proof proof_;
-  std::optional<DeviceRates> cut_for_;  ///< the rates that decided a measured balance
-  std::vector<EdgeMessage> messages_;   ///< of compressed edges, once they are cut
-  std::map<int, Held> schedules_;       ///< by their number of mini-batches
+  /// The rates and the mean time factor that decided a measured balance.
+  std::optional<std::pair<DeviceRates, double>> cut_for_;
+  std::vector<EdgeMessage> messages_;  ///< of compressed edges, once they are cut
+  std::map<int, Held> schedules_;      ///< by their number of mini-batches
 };
 
 }  // namespace pipewright

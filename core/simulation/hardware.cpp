@@ -32,6 +32,13 @@ double Hardware::time_factor(int device) const {
   return one.slowdown / one.speed;
 }
 
+double Hardware::mean_time_factor() const {
+  double factor = 0;
+  for (int device = 0; device < static_cast<int>(devices.size()); ++device)
+    factor += time_factor(device) / static_cast<double>(devices.size());
+  return factor;
+}
+
 Hardware laid_out(const Hardware& hardware, int workers, int replicas) {
   if (!hardware.replicas_first || replicas == 1 || as_size(workers) > hardware.devices.size())
     return hardware;

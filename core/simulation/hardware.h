@@ -107,6 +107,7 @@ struct Hardware {
   LinkSpeed speed_of(int from, int to) const;
   /// The factor from a profiled time to the time on that device.
   double time_factor(int device) const;
+  double mean_time_factor() const;  ///< of all devices
 };
 
 /// The hardware with its devices in the order of the workers that compute on them. Worker w is on

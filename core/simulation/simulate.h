@@ -24,11 +24,13 @@ struct SimulationOptions {
   double optimizer_state = 0;     ///< bytes that the optimizer keeps per byte of parameters
   /// [stage] bytes that it keeps besides; empty: none.
   std::vector<std::int64_t> optimizer_tables = {};
+  std::int64_t fixed = 0;  ///< bytes that each worker holds for all of its stages together
 };
 
 /// Bytes of one worker at one moment.
 struct MemoryUse {
-  std::int64_t weights = 0;    ///< all versions alive, buffers, and borrowed weights
+  /// All versions alive, buffers, borrowed weights, and SimulationOptions::fixed.
+  std::int64_t weights = 0;
   std::int64_t gradients = 0;  ///< from the first backward to the update
   std::int64_t optimizer = 0;
   /// From the forward to its micro-batch's last backward, but for the time on the host

@@ -45,6 +45,7 @@ class Memory {
 
   void walk(const std::vector<Action>& actions, const std::vector<Span>& spans,
             const std::vector<ActionWeights>& weights) {
+    now_.weights = options_.fixed;
     hold_stages(actions);
     gather_changes(actions, spans);
     sample(0);

@@ -33,7 +33,10 @@ class Ledger {
         versions_(proved.versions),
         stages_(as_size(schedule_.shape.stages)) {
     const PipelineShape& shape = schedule_.shape;
-    share_ = 1.0 / shape.replicas / (options.sum_gradients ? shape.slices : shape.microbatches);
+    shares_ = options.shares;
+    const int whole = shape.whole_microbatches();
+    if (shares_.empty())
+      shares_.assign(as_size(shape.replicas * whole), 1.0 / shape.replicas / whole);
     for (std::size_t worker = 0; worker < schedule_.workers.size(); ++worker) {
       collect_updates(worker);
       collect_scales(worker);
@@ -114,11 +117,18 @@ class Ledger {
     return reading;
   }
 
+  double share_of(const Action& pass) const {
+    const PipelineShape& shape = schedule_.shape;
+    const int of_all = pass.replica * shape.whole_microbatches() + pass.microbatch / shape.slices;
+    return shares_[as_size(of_all)] / shape.slices;
+  }
+
   StageUpdate update_of(const AppliedUpdate& applied, const std::vector<int>& first) const {
     StageUpdate update{.scale = applied.scale};
     for (const ActionPlace& place : applied.backwards) {
       const Action& backward = action(place);
-      GradientTerm term{.weight = backward.scale * share_, .backward = reading_of(place, first)};
+      GradientTerm term{.weight = backward.scale * share_of(backward),
+                        .backward = reading_of(place, first)};
       Action forward = backward;
       for (forward.stage = 0; forward.stage <= backward.loss; ++forward.stage)
         term.forward.push_back(reading_of(index_.forward(forward), first));
@@ -142,7 +152,7 @@ class Ledger {
   const Versions& versions_;
   std::vector<std::vector<AppliedUpdate>> stages_;  ///< [stage][update]
   std::map<Made, double> scales_;
-  double share_ = 1;  ///< of a micro-batch of one replica in the gradient
+  std::vector<double> shares_;  ///< SteadyStateOptions::shares
 };
 
 /// The shortest period that enough consecutive parts of the schedule's second half repeat.

@@ -53,8 +53,9 @@ struct StageDelay {
 StageDelay delay_of(const Recurrence& recurrence, int stage);
 
 struct SteadyStateOptions {
-  /// The gradient is the sum over micro-batches and not their mean (train.gradient: sum).
-  bool sum_gradients = false;
+  /// How much each micro-batch counts in the gradient of its mini-batch, those of the first replica
+  /// first; all slices of one count so together. Empty: all count equally, and together 1.
+  std::vector<double> shares;
   /// Whether the schedules are known to be periodic once the pipe has filled. Then three equal
   /// periods are a steady state; else it takes 24 and a shorter search, because a scheme that draws
   /// its delays shows some equal ones by chance.

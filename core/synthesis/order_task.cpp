@@ -38,10 +38,13 @@ class Carriers {
     const LinkSpeed speed = hardware_.speed_of(from, to);
     const auto bytes = static_cast<double>(size);
     double served = bytes / speed.bandwidth;
-    for (const Bus& bus : hardware_.buses) {
+    for (std::size_t i = 0; i < hardware_.buses.size(); ++i) {
+      const Bus& bus = hardware_.buses[i];
       if (!bus.carries(from, to)) continue;
       served = std::max(served, bytes / bus.bandwidth);
-      keep_busy(concat("bus '", bus.name, "'"), microbatches * bytes / bus.bandwidth);
+      const bool alone = std::ranges::count(hardware_.buses, bus.name, &Bus::name) == 1;
+      keep_busy(concat("bus '", bus.name, "'", alone ? "" : concat(" (number ", i + 1, ")")),
+                microbatches * bytes / bus.bandwidth);
     }
     const double sent = served + (speed.latency_occupies ? speed.latency : 0);
     keep_busy(concat("the link from worker ", from, " to worker ", to), microbatches * sent);

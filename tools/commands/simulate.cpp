@@ -34,10 +34,7 @@ double drawn_until(const Schedule& schedule, const Simulation& simulation) {
   return simulation.minibatch_ends[static_cast<std::size_t>(shown - 1)];
 }
 
-void print_simulation_notes(const CommandLine& line, const Schedule& schedule,
-                            const std::vector<std::string>& untimed, const std::string& unlimited) {
-  if (!schedule.auxiliary.empty() && !line.given("costs"))
-    print("\nnote: a profile has no auxiliary heads; their time is not counted\n");
+void print_simulation_notes(const std::vector<std::string>& untimed, const std::string& unlimited) {
   if (!untimed.empty())
     print(
         "\nnote: the hardware does not say how fast %s encodes and decodes (codecs: in its "
@@ -137,8 +134,7 @@ int simulate_one(const CommandLine& line) {
   const IdleParts idle = idle_parts(proved, steady.costs, machine, simulation);
   print("times: %s\n%s: %s", steady.costs_from.c_str(), simulator.experiment().name.c_str(),
         render_simulation(schedule, machine, simulation, idle, steady.samples).c_str());
-  print_simulation_notes(line, schedule, steady.untimed,
-                         unlimited_links_remark(machine, simulation));
+  print_simulation_notes(steady.untimed, unlimited_links_remark(machine, simulation));
   constexpr double kUneven = 0.02;  // of all workers' time
   if (idle.stages > kUneven)
     print("%s",

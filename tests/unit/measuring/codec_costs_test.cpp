@@ -69,23 +69,25 @@ TEST(Crossing, HasTheBytesOfTheLargestOfUnevenMicroBatches) {
 
 /// A subspace's tokens cross forwards only, without a codec, too.
 TEST(Crossing, IntegersHaveNoGradientOnUncompressedEdges) {
-  Laboratory laboratory(
-      "{scheme: {name: gpipe}, pipeline.microbatches: 2, pipeline.balance: layers, model: {name: "
-      "decoder, preset: slow_links, layers: 2, width: 8, heads: 2, tokens: 5, vocabulary: 16, "
-      "subspace: 4}}");
-  const Experiment& experiment = laboratory.experiment;
-  std::vector<StageCost> costs = CostSource(CostFiles()).of(experiment, rated_hardware()).stages;
-  account_for_codecs(costs, experiment, edge_messages(experiment), {});
-  const RunResult run = train(laboratory.plan(), laboratory.plan().stages(), Execution::Serial);
-  for (const EdgeTraffic& edge : run.traffic) {
-    const StageCost& from = costs[as_size(edge.from)];
-    const std::int64_t simulated = edge.from < edge.to
-                                       ? from.sent_bytes.value_or(from.output_bytes)
-                                       : from.sent_gradient_bytes.value_or(from.input_bytes);
-    EXPECT_EQ(static_cast<double>(simulated), edge.sent_bytes / edge.messages)
-        << edge.from << " → " << edge.to;
+  for (const int slices : {1, 5}) {
+    Laboratory laboratory(concat(
+        "{scheme: {name: gpipe}, pipeline: {microbatches: 2, balance: layers, slices: ", slices,
+        "}, model: {name: decoder, preset: slow_links, layers: 2, width: 8, heads: 2, "
+        "tokens: 5, vocabulary: 16, subspace: 4}}"));
+    const Experiment& experiment = laboratory.experiment;
+    std::vector<StageCost> costs = CostSource(CostFiles()).of(experiment, rated_hardware()).stages;
+    account_for_codecs(costs, experiment, edge_messages(experiment), {});
+    const RunResult run = train(laboratory.plan(), laboratory.plan().stages(), Execution::Serial);
+    for (const EdgeTraffic& edge : run.traffic) {
+      const StageCost& from = costs[as_size(edge.from)];
+      const std::int64_t simulated = edge.from < edge.to
+                                         ? from.sent_bytes.value_or(from.output_bytes)
+                                         : from.sent_gradient_bytes.value_or(from.input_bytes);
+      EXPECT_EQ(static_cast<double>(simulated), edge.sent_bytes / edge.messages)
+          << slices << " slices, " << edge.from << " → " << edge.to;
+    }
+    EXPECT_LT(costs[1].sent_gradient_bytes.value_or(costs[1].input_bytes), costs[1].input_bytes);
   }
-  EXPECT_LT(costs[1].sent_gradient_bytes.value_or(costs[1].input_bytes), costs[1].input_bytes);
 }
 
 /// Bytes that a replica puts into a stage's sums in the simulation and in a run.

@@ -84,9 +84,18 @@ TEST(Edges, OfSynchronousSchemesAreTwicePlusMomentum) {
 
 TEST(Edges, OfSumsOverMicroBatchesAreAsMuchNearer) {
   const Dynamics mean{.recurrence = recurrence_of("pipedream", "{}", 3, 4), .rule = {}};
-  const Dynamics sum{.recurrence = recurrence_of("pipedream", "{}", 3, 4, {.sum_gradients = true}),
+  const Dynamics sum{.recurrence = recurrence_of("pipedream", "{}", 3, 4, {.shares = {1, 1, 1, 1}}),
                      .rule = {}};
   EXPECT_NEAR(edge_alone(mean, 0), 4 * edge_alone(sum, 0), tolerance::kFewOperations);
+}
+
+/// Micro-batches of two samples and one: w ← w − a(⅔ w₋₂ + ⅓ w₋₁) at the first stage, whose
+/// polynomial is (z + ½)(z² − 1½ z + 1) at a = ¾.
+TEST(Edges, OfUnevenMicroBatchesWeighThemByTheirSamples) {
+  const Dynamics uneven{
+      .recurrence = recurrence_of("pipedream", "{}", 4, 2, {.shares = {2.0 / 3, 1.0 / 3}}),
+      .rule = {}};
+  EXPECT_NEAR(edge_alone(uneven, 0), 0.75, tolerance::kFewOperations);
 }
 
 TEST(Edges, OfAdamOneUpdateLateAreOneForEveryBeta) {

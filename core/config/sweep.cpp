@@ -258,6 +258,17 @@ void refuse_replaced(const Value& base, const std::vector<SweepPoint>& points, P
       problems.add({place, 0, 0}, concat("has no effect, because ", why_lost(key, points)));
 }
 
+/// Records each value of one part of a sweep that `later`, the lists of another part, replace.
+void refuse_given_twice(const std::string& path, const Changes& changes, const std::string& by,
+                        const Changes& later, Problems& problems) {
+  Changes flat;
+  for (const auto& [key, value] : changes) flatten(key, value, flat);
+  for (const auto& [key, value] : flat)
+    if (std::ranges::find(later, key, &Changes::value_type::first) != later.end())
+      problems.add(value.place, concat(path, " gives ", key, ", which ", by,
+                                       " gives every run; expected it in one of the two"));
+}
+
 /// The changes of each run of the sweep, in order.
 std::vector<Changes> read_sweep(const Value& sweep, Problems& problems) {
   static const std::vector<std::string> kParts = {"points", "zip", "grid"};
@@ -276,9 +287,15 @@ std::vector<Changes> read_sweep(const Value& sweep, Problems& problems) {
     return value == nullptr ? Value() : *value;
   };
   std::vector<Changes> runs = read_points(part("points"), problems);
-  const std::vector<Changes> together =
-      zipped(read_lists(part("zip"), "sweep.zip", problems), problems);
+  const Changes zip = read_lists(part("zip"), "sweep.zip", problems);
+  const std::vector<Changes> together = zipped(zip, problems);
   const Changes grid = read_lists(part("grid"), "sweep.grid", problems);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::string path = concat("sweep.points[", i, "]");
+    refuse_given_twice(path, runs[i], "sweep.zip", zip, problems);
+    refuse_given_twice(path, runs[i], "sweep.grid", grid, problems);
+  }
+  refuse_given_twice("sweep.zip", zip, "sweep.grid", grid, problems);
   if (!problems.empty()) return {};
 
   double count = static_cast<double>(std::max<std::size_t>(1, runs.size())) *

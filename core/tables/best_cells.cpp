@@ -51,7 +51,7 @@ bool all_comparable(const TableCell& cell) {
   return std::ranges::all_of(cell.values, is_comparable);
 }
 
-Ties ties_with(std::size_t index, const std::vector<NamedCell>& cells) {
+Ties ties_with(std::size_t index, const std::vector<NamedCell>& cells, bool of_shares) {
   Ties ties;
   std::vector<std::string> not_compared;
   const TableCell& one = *cells[index].cell;
@@ -61,7 +61,8 @@ Ties ties_with(std::size_t index, const std::vector<NamedCell>& cells) {
     if (other.uncounted > 0) continue;
     const bool finite = all_comparable(one) && all_comparable(other);
     const auto compared =
-        finite ? compare_means({one.values, one.seeds}, {other.values, other.seeds}) : std::nullopt;
+        finite ? compare_means({one.values, one.seeds}, {other.values, other.seeds}, of_shares)
+               : std::nullopt;
     ties.not_finite = ties.not_finite || !finite;
     if (!compared)
       not_compared.push_back(cells[i].name);
@@ -127,7 +128,8 @@ std::optional<BestCells> best_cells(const Table& table) {
   const std::vector<NamedCell> cells = ranking(table);
   if (cells.empty()) return std::nullopt;
   const std::size_t others = cells.size() - 1;
-  const Ties with_best = ties_with(0, cells);
+  const bool of_shares = is_share(table.metric);
+  const Ties with_best = ties_with(0, cells, of_shares);
   BestCells best{.sentence = concat("Best: ", shown(table, cells[0]),
                                     with_best.not_compared ? equals_of(cells) : "",
                                     words_of(with_best, others, "better")),
@@ -136,7 +138,7 @@ std::optional<BestCells> best_cells(const Table& table) {
   if (others == 0 || (first.mean() == last.mean() && last.uncounted == 0)) return best;
   best.sentence += concat("; worst: ", shown(table, cells.back()));
   if (with_best.names.size() < others)
-    best.sentence += words_of(ties_with(others, cells), others, "worse");
+    best.sentence += words_of(ties_with(others, cells, of_shares), others, "worse");
   return best;
 }
 

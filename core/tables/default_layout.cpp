@@ -13,6 +13,7 @@ namespace pipewright {
 namespace {
 
 constexpr const char* kLabel = "label";
+constexpr const char* kSeedKey = "train.seed";
 constexpr const char* kScheme = "scheme.name";
 constexpr const char* kStages = "pipeline.stages";
 constexpr const char* kReplicas = "pipeline.replicas";
@@ -68,11 +69,22 @@ bool only_evaluated_within_an_epoch(const std::vector<RunRecord>& runs, const st
   return std::ranges::all_of(runs, one) && std::ranges::any_of(runs, several);
 }
 
+/// Whether labels tell runs apart that differ in their seeds, as those do that a sweep makes
+/// itself.
+bool labels_have_seeds(const std::vector<RunRecord>& runs) {
+  std::set<std::string> labels, seeds;
+  for (const RunRecord& run : runs) {
+    labels.insert(run.label);
+    seeds.insert(key_text(run, kSeedKey));
+  }
+  return seeds.size() > 1 && labels.size() == runs.size();
+}
+
 }  // namespace
 
 std::vector<std::string> varied_keys(const std::vector<RunRecord>& runs,
                                      const std::vector<TableKey>& ignored) {
-  std::set<std::string> seen{kLabel, "train.seed"};
+  std::set<std::string> seen{kLabel, kSeedKey};
   for (const TableKey& key : ignored) seen.insert(key.name);
   std::vector<std::string> keys;
   for (const RunRecord& run : runs)
@@ -133,7 +145,7 @@ PlotSpec laid_out(PlotSpec spec, const std::vector<RunRecord>& runs) {
   if (spec.over_key()) taken.push_back(spec.x);
   const DefaultLayout layout = default_layout(runs, spec.labelled, taken);
   spec.lines = keys_of(layout.lines);
-  if (spec.lines.empty()) spec.lines.push_back({kLabel, {}});
+  if (spec.lines.empty()) spec.lines.push_back({labels_have_seeds(runs) ? kScheme : kLabel, {}});
   std::vector<std::string> rest = layout.further;
   if (!layout.across.empty()) {
     if (free)

@@ -51,11 +51,12 @@ double common_step(const std::vector<double>& values, double rounding) {
   return step;
 }
 
-/// What the metric can tell apart, as far as its values show it: their common step, or else the
-/// smallest distance between different values.
+constexpr double kRounding = 1e-9;  // of the largest; a million samples lose 1e6 times 2^-53
+
+/// What a share of samples can tell apart, as far as its values show it: their common step, or else
+/// the smallest distance between different values.
 double resolution_of(std::vector<double> values) {
-  constexpr double kRounding = 1e-9;  // of the largest; a million samples lose 1e6 times 2^-53
-  constexpr double kFinest = 1e-7;    // of the largest; no test set has ten million samples
+  constexpr double kFinest = 1e-7;  // of the largest; no test set has ten million samples
   std::ranges::sort(values);
   const double largest = std::max(std::abs(values.front()), std::abs(values.back()));
   if (const double step = common_step(values, kRounding * largest); step > kFinest * largest)
@@ -77,7 +78,10 @@ Comparison compared(const MeanDifference& difference, const std::vector<double>&
   const double largest = std::max(std::abs(comparison.mean_a), std::abs(comparison.mean_b));
   if (difference.standard_error > 1e-14 * largest) return comparison;
   comparison.constant = true;
-  if (!of_shares && a == b) return comparison;
+  if (!of_shares) {
+    comparison.resolution = a == b ? 0 : kRounding * largest;
+    return comparison;
+  }
   std::vector<double> all = a;
   all.insert(all.end(), b.begin(), b.end());
   comparison.resolution = resolution_of(std::move(all));

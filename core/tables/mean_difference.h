@@ -64,7 +64,8 @@ bool is_comparable(double value);
 /// Compares values that are all is_comparable(). If at least three seeds are in both groups, and
 /// none occurs twice in either, it compares the runs with these seeds, in pairs; otherwise all runs
 /// by Welch's test, which needs three on both sides. nullopt with fewer. `of_shares`: the values
-/// are shares of samples, such as accuracies, so that equal ones may hide a difference.
+/// are shares of samples, such as accuracies, so that equal ones may hide a difference; others are
+/// known but for rounding.
 std::optional<Comparison> compare_means(const SeededValues& a, const SeededValues& b,
                                         bool of_shares = true);
 

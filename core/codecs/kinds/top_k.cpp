@@ -27,12 +27,15 @@ struct TopKSettings {
   bool mask_gradient;
 };
 
+constexpr double kRounding = 1e-12;  // 0.29 × 100 is 28.999999999999996, and means 29
+
 /// The layout of a payload that holds k of n values.
 struct Layout {
   Layout(std::int64_t values, double fraction)
       : n(values),
-        k(std::clamp<std::int64_t>(static_cast<std::int64_t>(fraction * static_cast<double>(n)),
-                                   std::min<std::int64_t>(n, 1), n)),
+        k(std::clamp<std::int64_t>(
+            static_cast<std::int64_t>(fraction * static_cast<double>(n) * (1 + kRounding)),
+            std::min<std::int64_t>(n, 1), n)),
         mapped(packed_bytes(n, 1) < 4 * k || n > (std::int64_t{1} << 31)) {}
 
   std::int64_t bytes() const { return 4 * k + where_bytes(); }

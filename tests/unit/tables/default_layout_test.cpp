@@ -182,5 +182,13 @@ TEST_F(DefaultLayouts, EvaluationsWithinOneEpochStandOverMinibatches) {
   EXPECT_EQ(laid_out(plot_of(), {run, longer}).x.name, "epoch");
 }
 
+TEST_F(DefaultLayouts, APictureOfStagesAndSeedsHasALineOfMeans) {
+  const auto runs = grid({{"pipeline.stages", {"1", "2"}}, {"train.seed", {"1", "2", "3"}}});
+  for (const char* section : {"{}", "{x: pipeline.stages}"})
+    EXPECT_EQ(names_of(laid_out(plot_of(section), runs).lines), KeyNames{"scheme.name"}) << section;
+  const auto seeds = grid({{"train.seed", {"1", "2", "3"}}});
+  EXPECT_EQ(names_of(laid_out(plot_of(), seeds).lines), KeyNames{"scheme.name"});
+}
+
 }  // namespace
 }  // namespace pipewright

@@ -73,6 +73,11 @@ TEST(MeanDifference, EqualDifferencesAreKnownToWhatTheMetricResolves) {
   EXPECT_EQ(equal->p(), 1);
   const auto losses = compare_means({{0.1, 0.3, 0.2}, seeds}, {{0.1, 0.3, 0.2}, seeds}, false);
   EXPECT_EQ(losses->p_of_margin(1e-9), 0) << "equal bits of a loss are equality";
+  const auto paces = compare_means({{80, 80, 80}, seeds}, {{48.5, 48.5, 48.5}, seeds}, false);
+  EXPECT_EQ(paces->p(), 0) << "a modelled pace is exact, and two of them show no step";
+  const auto rounded =
+      compare_means({{0.3, 0.3, 0.3}, seeds}, {{0.1 + 0.2, 0.1 + 0.2, 0.1 + 0.2}, seeds}, false);
+  EXPECT_EQ(rounded->p(), 1);
   const auto apart = compare_means({{0.1, 0.3, 0.2}, seeds}, {{0.6, 0.8, 0.7}, seeds});
   EXPECT_TRUE(apart->constant);
   EXPECT_EQ(apart->p(), 0);

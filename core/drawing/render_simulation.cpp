@@ -120,7 +120,6 @@ std::string offload_table(const Schedule& schedule, const Simulation& simulation
              });
 }
 
-/// The lines about devices whose memory is too small, with what they would need.
 /// Says which bus has more to carry than the simulated time allows: all-reduces do not wait for
 /// other messages.
 std::string overload(const Hardware& hardware, const Simulation& simulation) {
@@ -135,6 +134,7 @@ std::string overload(const Hardware& hardware, const Simulation& simulation) {
                 "made to wait for other messages; so the makespan is too short\n");
 }
 
+/// The lines about devices whose memory is too small, with what they would need.
 std::string overflows(const Hardware& hardware, const Simulation& simulation) {
   std::string text;
   int more = 0;

@@ -121,8 +121,8 @@ std::vector<EdgeMessage> edge_messages(const Experiment& e) {
       message.values += static_cast<double>(bytes);
       message.headers.push_back({.sizes = tensor.sizes().vec(), .payload = bytes});
     }
-    message.values /=
-        e.pipeline.slices;  // no codec encodes slices, so headers are of whole messages
+    // No codec encodes slices, so only what crosses without one is divided among them.
+    message.values /= e.pipeline.slices;
   }
   return edges;
 }

@@ -101,15 +101,6 @@ void divide_among_slices(SourcedCosts& costs, int slices) {
   costs.from += concat("; each of ", slices, " slices takes an equal part of a micro-batch's");
 }
 
-}  // namespace
-
-std::string counted_from(const Hardware& hardware, std::string_view precision) {
-  return concat("operations and bytes of the model at the rates of ", hardware.name, ": ",
-                rate_text(hardware.rates, precision));
-}
-
-namespace {
-
 /// The profile with times as a device of the hardware's mean speed has them. Simulations scale the
 /// costs of each stage by its own device; cuts and plans are for devices that are alike.
 Profile at_mean_speed(Profile profile, const Hardware& hardware) {
@@ -124,6 +115,11 @@ Profile at_mean_speed(Profile profile, const Hardware& hardware) {
 }
 
 }  // namespace
+
+std::string counted_from(const Hardware& hardware, std::string_view precision) {
+  return concat("operations and bytes of the model at the rates of ", hardware.name, ": ",
+                rate_text(hardware.rates, precision));
+}
 
 CostSource::CostSource(CostFiles files) : files_(std::move(files)) {
   if (!files_.table.empty() && !files_.profile.empty())

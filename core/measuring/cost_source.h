@@ -49,8 +49,6 @@ class CostSource {
   explicit CostSource(CostFiles files);
 
   bool is_table() const { return !files_.table.empty(); }
-  /// Whether times depend on the rates of the hardware.
-  bool is_counted() const { return files_.table.empty() && !profile_; }
   /// Throws Error{Experiment} if no source fits the experiment or the hardware, as where times are
   /// counted and its devices do not compute in the experiment's precision.
   SourcedCosts of(const Experiment& experiment, const Hardware& hardware)

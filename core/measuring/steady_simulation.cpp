@@ -166,7 +166,7 @@ SourcedCosts SteadySimulator::costs_on(const Hardware& hardware,
                                        std::vector<std::string>& untimed) {
   // Other rates and speeds may cut it elsewhere.
   const std::pair cut_for(hardware.rates, hardware.mean_time_factor());
-  const bool cuts_anew = costs_.is_counted() && cut_for_ != cut_for;
+  const bool cuts_anew = cut_for_ != cut_for;
   SourcedCosts costs = costs_.of(cuts_anew ? experiment_ : settled_, hardware);
   cut_for_ = cut_for;
   if (costs.layout.balance != settled_.layout.balance) {

@@ -134,7 +134,7 @@ std::string flat_range_of(const Picture& picture) {
       }
   if (picture.over)
     for (const auto& [x, y] : picture.over->points) take(y);
-  if (low != high) return {};
+  if (low != high || !std::isfinite(low) || (picture.log_y && low <= 0)) return {};
   if (picture.log_y) return concat("set yrange [", low / 2, ":", finite(high * 2), "]\n");
   const double by = low == 0 ? 1 : 0.05 * std::abs(low);
   return concat("set yrange [", finite(low - by), ":", finite(high + by), "]\n");

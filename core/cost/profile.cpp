@@ -33,6 +33,7 @@ void visit_layer(Visitor& visit, Cost& cost) {
   visit.if_any("head_peak_adding", cost.head_peak_adding);
   visit("flops", cost.flops);
   visit.if_any("kernels", cost.kernels);
+  visit.if_any("update_flops", cost.update_flops);
   visit.if_any("update_kernels", cost.update_kernels);
   visit("output_bytes", cost.output_bytes);
   visit("activation_bytes", cost.activation_bytes);

@@ -39,7 +39,8 @@ struct LayerCost {
   std::int64_t head_peak = 0, head_peak_adding = 0;
   double flops = 0;          ///< operations of the forward; a multiply-add counts 2
   std::int64_t kernels = 0;  ///< operators that the forward starts on its device; 0: not counted
-  std::int64_t update_kernels = 0;    ///< the same of the update
+  double update_flops = 0;   ///< operations of the update's matrix products
+  std::int64_t update_kernels = 0;    ///< operators of the update
   std::int64_t output_bytes = 0;      ///< all tensors at the boundary after the layer
   std::int64_t activation_bytes = 0;  ///< what the forward allocates and keeps for its backward
   /// Peak bytes of forward or backward beyond what is kept and the weights' gradients; an arriving

@@ -45,14 +45,16 @@ std::string rate_text(const DeviceRates& rates, std::string_view precision) {
   return text;
 }
 
-Roofline::Roofline(const DeviceRates& rates, std::string_view precision, const WeightMoves& moves)
-    : rates_(rates), moves_(moves) {
+Roofline::Roofline(const DeviceRates& rates, std::string_view precision) : rates_(rates) {
   PIPEWRIGHT_CHECK(rates.known() && rates.efficiency > 0, "a device without rates has no times");
   flops_ = rates.efficiency * format_rate(rates, precision).flops;
   PIPEWRIGHT_CHECK(flops_ > 0, "a device computes in no format that it lacks");
+  const std::string_view wide = precision == "float64" ? precision : "float32";
+  update_flops_ = rates.efficiency * format_rate(rates, wide).flops;
 }
 
-void Roofline::set_times(LayerCost& layer, std::int64_t input, bool sends) const {
+void Roofline::set_times(LayerCost& layer, std::int64_t input, bool sends,
+                         const WeightMoves& moves) const {
   const std::int64_t weights =
       layer.borrowed_bytes + (layer.copy_bytes > 0 ? layer.copy_bytes : layer.parameter_bytes);
   const auto moved =
@@ -70,16 +72,17 @@ void Roofline::set_times(LayerCost& layer, std::int64_t input, bool sends) const
   layer.backward_input = sends ? layer.forward : 0;
   layer.backward_weight = layer.parameters > 0 || layer.borrowed_bytes > 0 ? layer.forward : 0;
   layer.backward = layer.backward_input + layer.backward_weight;
-  layer.update = std::max(moving(moves_.update), launching(layer.update_kernels));
-  layer.prediction = moving(moves_.prediction);
-  layer.fused_prediction = rates_.launch > 0 ? layer.prediction : moving(moves_.fused_prediction);
+  layer.update = std::max(
+      {layer.update_flops / update_flops_, moving(moves.update), launching(layer.update_kernels)});
+  layer.prediction = moving(moves.prediction);
+  layer.fused_prediction = rates_.launch > 0 ? layer.prediction : moving(moves.fused_prediction);
 }
 
-Profile Roofline::timed(Profile counted) const {
+Profile Roofline::timed(Profile counted, const std::vector<WeightMoves>& moves) const {
   std::int64_t input = counted.input_bytes;
-  for (LayerCost& layer : counted.layers) {
-    set_times(layer, input, &layer != &counted.layers.front());
-    input = layer.output_bytes;
+  for (std::size_t i = 0; i < counted.layers.size(); ++i) {
+    set_times(counted.layers[i], input, /*sends=*/i > 0, moves[i]);
+    input = counted.layers[i].output_bytes;
   }
   counted.timed = true;
   return counted;

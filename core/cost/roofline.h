@@ -46,25 +46,28 @@ std::string rate_text(const DeviceRates& rates, std::string_view precision);
 /// moves its input, its parameters (in mixed precision their narrow copies), and the larger of its
 /// output and its activations. Each half of a backward takes as long as the forward; a layer
 /// without parameters has no weight half. An update and a prediction move the tensors that
-/// WeightMoves says and write the copies. The host starts operators while the device computes those
+/// WeightMoves says and write the copies, and an update takes at least as long as its matrix
+/// products in the format of the weights. The host starts operators while the device computes those
 /// before, so forwards and updates take at least `launch` for each of their kernels. Where
 /// operators are launched, nothing is fused: the prediction that an update makes moves as much as
 /// one by itself, as in the executor on any device but a CPU.
 class Roofline {
  public:
   /// Requires rates > 0 and a format (`train.precision`) that the device has.
-  Roofline(const DeviceRates& rates, std::string_view precision, const WeightMoves& moves = {});
+  Roofline(const DeviceRates& rates, std::string_view precision);
 
   /// Fills in the seconds of one layer, which reads so many bytes and, if it `sends`, makes the
   /// gradient of them.
-  void set_times(LayerCost& layer, std::int64_t input_bytes, bool sends) const;
-  /// Fills in those of a profile. Nobody needs the gradient of the first layer's input, the data.
-  Profile timed(Profile counted) const;
+  void set_times(LayerCost& layer, std::int64_t input_bytes, bool sends,
+                 const WeightMoves& moves) const;
+  /// Fills in those of a profile, with what the optimizer moves layer by layer. Nobody needs the
+  /// gradient of the first layer's input, the data.
+  Profile timed(Profile counted, const std::vector<WeightMoves>& moves) const;
 
  private:
   DeviceRates rates_;
-  WeightMoves moves_;
-  double flops_;
+  double flops_;         ///< per second of passes
+  double update_flops_;  ///< of updates
 };
 
 }  // namespace pipewright

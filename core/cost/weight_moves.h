@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What an optimizer's work on the weights moves through memory, from which its time follows: a
-/// fused rule reads each tensor once, writes each once, and computes next to nothing.
+/// fused rule reads each tensor once, and writes each once. But for products of matrices it
+/// computes next to nothing.
 #pragma once
+
+#include <vector>
 
 #include "core/cost/profile.h"
 
 namespace pipewright {
 
-/// How many tensors as large as the weights are read and written. The narrow copies of mixed
+/// How many tensors as large as a layer's weights are read and written. The narrow copies of mixed
 /// precision are written besides. An update that writes a new version reads and writes as many as
 /// one in place: it reads the old weights either way. The defaults are those of SGD with momentum.
 struct WeightMoves {
@@ -17,7 +20,7 @@ struct WeightMoves {
 };
 
 /// Fills in the seconds of predictions where they were not measured, from those of the update,
-/// which are proportional to what it moves.
-void complete_weight_times(Profile& profile, const WeightMoves& moves);
+/// which are proportional to what it moves; `moves` has them layer by layer.
+void complete_weight_times(Profile& profile, const std::vector<WeightMoves>& moves);
 
 }  // namespace pipewright

@@ -83,19 +83,27 @@ void compress_edges(std::vector<StageCost>& costs, const Experiment& experiment,
 }
 
 void compress_gradients(std::vector<StageCost>& costs, const Experiment& experiment,
-                        Speeds& speeds) {
+                        MessageSizes sizes, Speeds& speeds) {
   const std::vector<int> heads = experiment.scheme->auxiliary_sites(experiment.pipeline.stages);
   const auto layers = experiment.stage_layers();
   for (std::size_t stage = 0; stage < costs.size(); ++stage) {
     const int index = static_cast<int>(stage);
     const bool has_head = std::ranges::binary_search(heads, index);
-    const ExchangedBytes bytes = exchanged_bytes(
-        parameter_shapes(layers[stage], has_head ? experiment.head_behind(index) : nullptr),
-        experiment.pipeline.gradient_compression,
-        static_cast<std::int64_t>(at::elementSize(experiment.train.precision.weights)));
+    const NamedShapes parameters =
+        parameter_shapes(layers[stage], has_head ? experiment.head_behind(index) : nullptr);
+    const auto each =
+        static_cast<std::int64_t>(at::elementSize(experiment.train.precision.weights));
+    ExchangedBytes bytes =
+        exchanged_bytes(parameters, experiment.pipeline.gradient_compression, each);
     if (bytes.compressed == 0) continue;
+    const double own = elements_of(parameters) * static_cast<double>(each);
+    const double scale = sizes == MessageSizes::OfModel
+                             ? 1
+                             : static_cast<double>(costs[stage].parameter_bytes) / own;
+    for (std::int64_t& sum : bytes.sums) sum = scaled(scale, sum);
     costs[stage].reduced_bytes = bytes.sums;
-    const auto [encode, decode] = speeds.seconds("powersgd", static_cast<double>(bytes.compressed));
+    const auto [encode, decode] =
+        speeds.seconds("powersgd", scale * static_cast<double>(bytes.compressed));
     costs[stage].coding_reduce += encode + decode;
   }
 }
@@ -136,7 +144,7 @@ std::vector<std::string> account_for_codecs(std::vector<StageCost>& costs,
   Speeds speeds(hardware);
   compress_edges(costs, experiment, sizes, messages, speeds);
   if (pipeline.replicas > 1 && pipeline.gradient_compression.rank > 0)
-    compress_gradients(costs, experiment, speeds);
+    compress_gradients(costs, experiment, sizes, speeds);
   return speeds.unknown();
 }
 

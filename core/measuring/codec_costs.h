@@ -15,7 +15,8 @@
 namespace pipewright {
 
 /// Whose messages are encoded: those of the model, or messages of the costs' output_bytes and
-/// input_bytes, where these are not 0, of which a codec saves the same share.
+/// input_bytes, where these are not 0, and gradients of their parameter_bytes, of which a codec
+/// saves the same share.
 enum class MessageSizes { OfModel, OfCosts };
 
 /// The message that crosses an edge for one micro-batch.

@@ -61,7 +61,8 @@ void check_format(const Experiment& experiment, const Hardware& hardware) {
 }
 
 /// Gives heads the times that the profile has of them. False: it has none, though there are heads.
-bool take_times(AuxiliaryHeads& heads, const Profile& profile, const WeightMoves& moves) {
+bool take_times(AuxiliaryHeads& heads, const Profile& profile,
+                const std::vector<WeightMoves>& moves) {
   Profile measured{.layers = heads.behind};
   for (std::size_t i = 0; i < measured.layers.size(); ++i) {
     measured.layers[i].backward = profile.layers[i].head;
@@ -71,6 +72,13 @@ bool take_times(AuxiliaryHeads& heads, const Profile& profile, const WeightMoves
   heads.behind = std::move(measured.layers);
   const auto timed = [](const LayerCost& head) { return head.backward > 0; };
   return heads.behind.empty() || std::ranges::any_of(heads.behind, timed);
+}
+
+/// What the optimizer moves of each head.
+std::vector<WeightMoves> head_moves(const Experiment& experiment, const AuxiliaryHeads& heads) {
+  std::vector<LayerPtr> layers;
+  for (std::size_t i = 0; i < heads.behind.size(); ++i) layers.push_back(head_of(experiment, i));
+  return weight_moves(experiment, layers);
 }
 
 /// Experiments whose layers cost the same have the same.
@@ -142,23 +150,28 @@ Roofline CostSource::roofline(const Experiment& experiment, const Hardware& hard
                        "then takes; or write --costs, or give --hardware that says "
                        "devices.teraflops and devices.memory_gb_per_s"));
   check_format(experiment, hardware);
-  return {hardware.rates, experiment.train.precision.name, weight_moves(experiment)};
+  return {hardware.rates, experiment.train.precision.name};
 }
 
 Profile CostSource::counted_on(const Experiment& experiment, const Hardware& hardware) {
-  return at_mean_speed(roofline(experiment, hardware).timed(counted(experiment)), hardware);
+  return at_mean_speed(roofline(experiment, hardware)
+                           .timed(counted(experiment), weight_moves(experiment, experiment.layers)),
+                       hardware);
 }
 
 SourcedCosts CostSource::of(const Experiment& experiment, const Hardware& hardware) {
   if (is_table()) return of_table(experiment);
   if (profile_) return of_profile(experiment, hardware);
   const Roofline roofline = this->roofline(experiment, hardware);
+  const std::vector<WeightMoves> moves = weight_moves(experiment, experiment.layers);
   const Profile whole = counted(experiment);
-  Layout layout = cut_by(experiment, at_mean_speed(roofline.timed(whole), hardware));
-  const Profile profile = roofline.timed(counted_slice(whole, experiment.pipeline.slices));
+  Layout layout = cut_by(experiment, at_mean_speed(roofline.timed(whole, moves), hardware));
+  const Profile profile = roofline.timed(counted_slice(whole, experiment.pipeline.slices), moves);
   AuxiliaryHeads heads = counted_heads(experiment);
+  const std::vector<WeightMoves> of_heads = head_moves(experiment, heads);
   for (std::size_t i = 0; i < heads.behind.size(); ++i)
-    roofline.set_times(heads.behind[i], profile.layers[i].output_bytes, /*sends=*/true);
+    roofline.set_times(heads.behind[i], profile.layers[i].output_bytes, /*sends=*/true,
+                       of_heads[i]);
   return {.stages = stage_costs(profile, layout.balance, heads),
           .from = counted_from(hardware, experiment.train.precision.name),
           .layout = std::move(layout)};
@@ -193,11 +206,11 @@ SourcedCosts CostSource::of_profile(const Experiment& experiment, const Hardware
   if (const std::string why = misfit(profile, experiment, at::kCPU); !why.empty())
     throw experiment_error(file, "this profile does not fit: ", why,
                            "; `pipewright profile FILE` makes one");
-  complete_weight_times(profile, weight_moves(experiment));
+  complete_weight_times(profile, weight_moves(experiment, experiment.layers));
   Layout layout = cut_by(experiment, at_mean_speed(profile, hardware));
   AuxiliaryHeads heads = counted_heads(experiment);
   take_peaks(heads, profile);
-  if (!take_times(heads, profile, weight_moves(experiment)))
+  if (!take_times(heads, profile, head_moves(experiment, heads)))
     from +=
         "; auxiliary heads take no time, for it has none: `pipewright profile` measures them with "
         "a scheme that has them";

@@ -13,10 +13,9 @@
 namespace pipewright {
 namespace {
 
-/// What the head needs, but for its peaks. Its parameters are called as in whatever stage.
+/// What the head needs, but for its peaks.
 LayerCost count_head(const Experiment& e, const LayerPtr& head, const at::Tensor& output) {
   const at::NoGradGuard no_grad;
-  head->set_name("heads.0");
   Tensors values{at::empty_like(output, output.options().device(at::kMeta))};
   const std::int64_t gradient = boundary_bytes(values);
   LayerCost cost = count_layer(*head, values, e);
@@ -26,9 +25,15 @@ LayerCost count_head(const Experiment& e, const LayerPtr& head, const at::Tensor
 
 }  // namespace
 
+LayerPtr head_of(const Experiment& e, std::size_t layer) {
+  const LayerPtr head = e.model->head(layer);
+  if (head) head->set_name("heads.0");
+  return head;
+}
+
 LayerCost head_memory(const Experiment& e, std::size_t layer, const Tensors& inputs,
                       const at::Tensor& output, const at::Tensor& targets) {
-  const LayerPtr head = e.model->head(layer);
+  const LayerPtr head = head_of(e, layer);
   if (!head) return {};
   LayerCost cost = count_head(e, head, output);
   const at::Device device = output.device();

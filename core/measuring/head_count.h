@@ -7,6 +7,9 @@
 
 namespace pipewright {
 
+/// The head behind a layer, with the name that one has in a stage; null if the model has none.
+LayerPtr head_of(const Experiment& experiment, std::size_t layer);
+
 /// The stages at which the experiment's scheme wants an auxiliary head if there are so many, and
 /// what a head behind each layer but the last would cost: operations, bytes, and the memory of its
 /// pass; no times. Its activation_bytes are the gradient of the output that it classifies. All 0

@@ -28,7 +28,7 @@ LayerCost count_layer(const Layer& layer, Tensors& x, const Experiment& e) {
     cost.flops = operations.flops();
     cost.kernels = operations.kernels();
   }
-  cost.update_kernels = update_kernels(*e.optimizer, layer, parameters);
+  count_update(cost, *e.optimizer, layer, parameters);
   cost.output_bytes = boundary_bytes(x);
   for (auto lent = x.end() - lent_behind(layer); lent != x.end(); ++lent)
     cost.output_bytes -= static_cast<std::int64_t>(lent->nbytes());

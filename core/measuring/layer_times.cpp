@@ -16,9 +16,10 @@ void append(std::vector<double>& all, const std::vector<double>& more) {
 
 /// Layers with equal keys do the same work. `reads`: bytes that come from the layer before.
 std::string work_of(const LayerCost& cost, const LayerTimes& times, std::int64_t reads, bool last) {
-  return concat(cost.flops, " ", cost.kernels, " ", cost.update_kernels, " ", cost.parameters, " ",
-                cost.parameter_bytes, " ", cost.buffer_bytes, " ", cost.output_bytes, " ",
-                cost.peak_bytes, " ", reads, " ", times.inputs.empty(), " ", last);
+  return concat(cost.flops, " ", cost.kernels, " ", cost.update_flops, " ", cost.update_kernels,
+                " ", cost.parameters, " ", cost.parameter_bytes, " ", cost.buffer_bytes, " ",
+                cost.output_bytes, " ", cost.peak_bytes, " ", reads, " ", times.inputs.empty(), " ",
+                last);
 }
 
 /// The distance between the quartiles.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <numeric>
 #include <string>
@@ -28,7 +27,7 @@ struct Modelled {
   std::int64_t state = 0;         ///< bytes: weights of all versions, gradients, optimizer
   std::int64_t worker_state = 0;  ///< bytes of the worker that has most
   std::int64_t memory = 0, worker_memory = 0;  ///< as above, for all memory at each worker's peak
-  std::int64_t parameters = 0;                 ///< elements of the model's parameters
+  double parameters = 0;                       ///< elements of the model's parameters
   std::string costs_from;                      ///< origin of the times in words
 
   /// Bytes/s over all links together at that pace.
@@ -36,13 +35,6 @@ struct Modelled {
     return figures.seconds > 0 ? static_cast<double>(figures.bytes) / figures.seconds : 0;
   }
 };
-
-std::int64_t parameters_of(const Experiment& experiment) {
-  std::int64_t all = 0;
-  for (const auto& [name, sizes] : parameter_shapes(experiment.layers))
-    all += std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
-  return all;
-}
 
 /// Bytes/s of the slowest link that carried something; 0: none did, or they are unlimited.
 double slowest_link(const Simulation& simulation, const Hardware& hardware) {
@@ -75,7 +67,7 @@ class Modeller {
 };
 
 Modelled Modeller::modelled(Experiment experiment) {
-  Modelled result{.parameters = parameters_of(experiment)};
+  Modelled result{.parameters = elements_of(parameter_shapes(experiment.layers))};
   const Hardware hardware = laid_out(hardware_, experiment.shape(1));
   const SteadySimulation steady = SteadySimulator(std::move(experiment), costs_).on(hardware);
   result.figures = steady.figures();
@@ -131,7 +123,7 @@ std::set<std::string> add_modelled(std::vector<RunRecord>& runs, const Hardware&
                     {"modelled_activation_gib", gib(modelled.memory - modelled.state)},
                     {"modelled_memory_gib", gib(modelled.memory)},
                     {"modelled_worker_memory_gib", gib(modelled.worker_memory)},
-                    {"modelled_parameters", static_cast<double>(modelled.parameters)}};
+                    {"modelled_parameters", modelled.parameters}};
     const std::vector<double> samples = samples_of_epochs(run);
     if (samples.empty() || samples.front() == 0) continue;
     run.modelled_epoch_hours = samples.front() / pace / kHour;

@@ -48,9 +48,8 @@ void count_all(Profile& profile, const Experiment& e) {
 void measure_head(LayerCost& cost, const Experiment& e, std::size_t i,
                   const ProfileSettings& settings, const Boundary& inputs, const Boundary& outputs,
                   const at::Tensor& targets, double seconds) {
-  const LayerPtr head = e.model->head(i);
+  const LayerPtr head = head_of(e, i);
   if (!head) return;
-  head->set_name("head");
   const Boundary first{.tensors = {outputs.tensors[0]}, .memory = {outputs.memory[0]}};
   LayerMeasurement measurement(e, {.layer = head, .index = i + 1, .last = true}, first, targets,
                                settings.device);

@@ -80,6 +80,18 @@ void check_simulation_size(const Experiment& experiment, int minibatches, bool w
 
 }  // namespace
 
+std::vector<std::int64_t> tables_in_costs(std::vector<std::int64_t> tables, const Experiment& e,
+                                          const std::vector<StageCost>& costs) {
+  const std::vector<std::vector<LayerPtr>> layers = e.stage_layers_and_heads();
+  for (std::size_t stage = 0; stage < tables.size(); ++stage) {
+    const double own = elements_of(parameter_shapes(layers[stage])) *
+                       static_cast<double>(c10::elementSize(e.train.precision.weights));
+    const double scale = own > 0 ? static_cast<double>(costs[stage].parameter_bytes) / own : 1;
+    tables[stage] = std::llround(scale * static_cast<double>(tables[stage]));
+  }
+  return tables;
+}
+
 int steady_minibatches(const Experiment& experiment) {
   return std::max(8, 4 * experiment.pipeline.stages);
 }
@@ -146,17 +158,19 @@ SteadySimulation SteadySimulator::on(const Hardware& hardware, const SteadySetti
   for (int count = given > 0 ? given : first_try(experiment_);; count = std::min(2 * count, most)) {
     check_simulation_size(settled_, count, settings.written);
     const Held& schedule = held(count);
-    SteadySimulation result{.simulation = simulate(schedule.proved, costs.stages, hardware,
-                                                   {.memory_over_time = settings.memory_over_time,
-                                                    .transfers = settings.transfers,
-                                                    .optimizer_state = schedule.optimizer_state,
-                                                    .optimizer_tables = schedule.optimizer_tables,
-                                                    .fixed = schedule.fixed}),
-                            .minibatches = count,
-                            .samples = costs.minibatch.value_or(experiment_.loader.batch_size),
-                            .costs_from = costs.from,
-                            .untimed = untimed,
-                            .costs = costs.stages};
+    SteadySimulation result{
+        .simulation = simulate(
+            schedule.proved, costs.stages, hardware,
+            {.memory_over_time = settings.memory_over_time,
+             .transfers = settings.transfers,
+             .optimizer_state = schedule.optimizer_state,
+             .optimizer_tables = tables_in_costs(schedule.optimizer_tables, settled_, costs.stages),
+             .fixed = schedule.fixed}),
+        .minibatches = count,
+        .samples = costs.minibatch.value_or(experiment_.loader.batch_size),
+        .costs_from = costs.from,
+        .untimed = untimed,
+        .costs = costs.stages};
     result.is_steady = is_steady(result.simulation);
     if (result.is_steady || count == most) return result;
   }

@@ -61,6 +61,12 @@ struct SteadySettings {
   bool written = false;           ///< whether every action goes into a file, which takes memory
 };
 
+/// Bytes of the optimizer's tables at each stage where the costs' weights are not as large as the
+/// model's: in proportion to them. `tables`: those of the model.
+std::vector<std::int64_t> tables_in_costs(std::vector<std::int64_t> tables,
+                                          const Experiment& experiment,
+                                          const std::vector<StageCost>& costs);
+
 /// Not for several threads at once; the cost source may be shared.
 class SteadySimulator {
  public:

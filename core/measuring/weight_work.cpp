@@ -5,11 +5,11 @@
 #include <array>
 #include <chrono>
 
-#include "core/experiment/grouped_parameters.h"
 #include "core/nn/meta/operation_count.h"
-#include "core/optim/optimizer.h"
+#include "core/optim/optimizer_groups.h"
 #include "core/runtime/devices/device_stream.h"
 #include "core/schedule/versions.h"
+#include "core/stage/stage.h"
 #include "core/stage/weight_store.h"
 #include "core/tensors/torch.h"
 
@@ -74,34 +74,28 @@ double middle_of(std::vector<double> values) {
   return *middle;
 }
 
-/// The optimizers with their shares of the weights.
-std::vector<std::pair<const Optimizer*, double>> shares_of(const Experiment& experiment) {
-  const auto groups = experiment.optimizer->groups();
-  if (groups.empty()) return {{experiment.optimizer.get(), 1}};
-  const std::vector<GroupShare> shares = group_shares(experiment);
-  double all = 0;
-  for (const GroupShare& share : shares) all += static_cast<double>(share.parameters);
-  std::vector<std::pair<const Optimizer*, double>> weighed;
-  for (std::size_t i = 0; i < groups.size(); ++i)
-    weighed.emplace_back(groups[i].optimizer.get(),
-                         static_cast<double>(shares[i].parameters) / std::max(all, 1.0));
-  return weighed;
+/// The optimizer that steps a parameter.
+const Optimizer& owner_of(const Optimizer& all, const std::string& parameter) {
+  const OptimizerGroup* const group = group_of(all.groups(), parameter);
+  return group == nullptr ? all : *group->optimizer;
 }
 
-}  // namespace
-
-WeightMoves weight_moves(const Experiment& experiment) {
-  const Schedule schedule =
-      experiment.scheme->schedule(experiment.shape(2 * experiment.pipeline.stages + 2));
-  const Predictions predictions = predictions_of(schedule);
-  const double kept = predictions.by_lookahead ? 1 : 0;
-  WeightMoves moves;
-  moves.update = 3 + kept;
-  moves.prediction = 2 + kept;
-  for (const auto& [optimizer, share] : shares_of(experiment)) {
-    moves.update += share * 2 * static_cast<double>(optimizer->slot_names(predictions.any).size());
-    moves.prediction += share * optimizer->slots_predicted_from();
+WeightMoves moves_of(const LayerPtr& layer, const Optimizer& optimizer,
+                     const Predictions& predictions) {
+  constexpr std::int64_t kBytes = 4;  // of a number; moves are counted in tensors
+  const FlatLayout layout = flat_layout(parameter_shapes({layer}), kBytes);
+  double weights = 0, read = 0;
+  for (const FlatLayout::Entry& entry : layout.entries) {
+    const auto size = static_cast<double>(entry.size);
+    weights += size;
+    read += size * owner_of(optimizer, entry.name).slots_predicted_from();
   }
+  if (weights == 0) return {};
+  const double kept = predictions.by_lookahead ? 1 : 0;
+  const auto slots = static_cast<double>(optimizer.slot_names(predictions.any).size());
+  const auto tables = static_cast<double>(numbers_in_tables(optimizer, layout, predictions.any));
+  WeightMoves moves{.update = 3 + kept + 2 * (slots + tables / weights),
+                    .prediction = 2 + kept + read / weights};
   if (predictions.by_drift) {
     moves.update += kDriftMoves;
     moves.prediction = moves.fused_prediction = 3;
@@ -109,9 +103,22 @@ WeightMoves weight_moves(const Experiment& experiment) {
   return moves;
 }
 
-std::int64_t update_kernels(const Optimizer& optimizer, const Layer& layer,
-                            const std::vector<at::Tensor>& parameters) {
-  if (parameters.empty()) return 0;
+}  // namespace
+
+std::vector<WeightMoves> weight_moves(const Experiment& experiment,
+                                      const std::vector<LayerPtr>& layers) {
+  const Schedule schedule =
+      experiment.scheme->schedule(experiment.shape(2 * experiment.pipeline.stages + 2));
+  const Predictions predictions = predictions_of(schedule);
+  std::vector<WeightMoves> all;
+  for (const LayerPtr& layer : layers)
+    all.push_back(layer ? moves_of(layer, *experiment.optimizer, predictions) : WeightMoves());
+  return all;
+}
+
+void count_update(LayerCost& cost, const Optimizer& optimizer, const Layer& layer,
+                  const std::vector<at::Tensor>& parameters) {
+  if (parameters.empty()) return;
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> shapes;
   for (const at::Tensor& parameter : parameters)
@@ -120,7 +127,8 @@ std::int64_t update_kernels(const Optimizer& optimizer, const Layer& layer,
   work.update();  // the first may be another one
   const OperationCount operations;
   work.update();
-  return operations.kernels();
+  cost.update_flops = operations.flops();
+  cost.update_kernels = operations.kernels();
 }
 
 void measure_weight_times(LayerCost& cost, const Optimizer& optimizer, const Layer& layer,

@@ -6,21 +6,25 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "core/cost/weight_moves.h"
 #include "core/experiment/experiment.h"
 
 namespace pipewright {
 
-/// What the experiment's optimizer moves under the predictions of its scheme: an update reads
-/// weights, gradient and each tensor of its state, and writes weights and state. For
+/// What the experiment's optimizer moves under the predictions of its scheme, layer by layer: an
+/// update reads weights, gradient and each tensor of its state, and writes weights and state. For
 /// PredictionRule::Lookahead it writes the last gradient, too; for Drift it moves ten tensors more,
-/// because that rule is not fused.
-WeightMoves weight_moves(const Experiment& experiment);
+/// because that rule is not fused. A null layer has the defaults.
+std::vector<WeightMoves> weight_moves(const Experiment& experiment,
+                                      const std::vector<LayerPtr>& layers);
 
-/// Operators of one update of these parameters on a device that starts them one by one.
-std::int64_t update_kernels(const Optimizer& optimizer, const Layer& layer,
-                            const std::vector<at::Tensor>& parameters);
+/// Counts update_flops and update_kernels of a layer with these parameters: the matrix products of
+/// one update, and its operators on a device that starts them one by one. It is the second update,
+/// because the first may be another one; what an optimizer does every so many updates is left out.
+void count_update(LayerCost& cost, const Optimizer& optimizer, const Layer& layer,
+                  const std::vector<at::Tensor>& parameters);
 
 /// Measures new_version, prediction and fused_prediction of a layer with these parameters on their
 /// device: medians of so many repetitions or, with 0, of 3 to 50 within `seconds`, after a warm-up.

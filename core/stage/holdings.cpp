@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/stage/holdings.h"
 
-#include <functional>
-#include <numeric>
-
 #include "core/tensors/torch.h"
 
 namespace pipewright {
@@ -28,9 +25,7 @@ std::vector<std::int64_t> Holdings::table_bytes(
 }
 
 StageNeed Holdings::need(const NamedShapes& parameters, int copies) const {
-  StageNeed need{.copies = copies};
-  for (const auto& [name, shape] : parameters)
-    need.parameters += std::accumulate(shape.begin(), shape.end(), 1.0, std::multiplies<>());
+  StageNeed need{.parameters = elements_of(parameters), .copies = copies};
   const auto wide = static_cast<double>(at::elementSize(precision.weights));
   const auto narrow = static_cast<double>(at::elementSize(precision.values));
   const double version = wide + (precision.narrow() ? narrow : 0);

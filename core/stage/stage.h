@@ -239,6 +239,8 @@ class Stage {
 
 /// Full names and shapes of the parameters of `layers` and `head`, in order.
 NamedShapes parameter_shapes(const std::vector<LayerPtr>& layers, const LayerPtr& head = nullptr);
+/// The elements of all of them; of parameters too many for 64 bits, too.
+double elements_of(const NamedShapes& shapes);
 /// Names and shapes of what Stage::named_state() of such a stage returns, buffers included, from
 /// declarations alone.
 NamedShapes state_shapes(const std::vector<LayerPtr>& layers, const LayerPtr& head = nullptr);

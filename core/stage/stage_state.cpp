@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names and shapes of what a stage holds, and the versions of its weights that outlive a schedule.
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "core/base/error.h"
 #include "core/stage/stage.h"
@@ -27,6 +29,13 @@ NamedShapes shapes_of(const std::vector<LayerPtr>& layers, const LayerPtr& head,
 
 NamedShapes parameter_shapes(const std::vector<LayerPtr>& layers, const LayerPtr& head) {
   return shapes_of(layers, head, false);
+}
+
+double elements_of(const NamedShapes& shapes) {
+  double all = 0;
+  for (const auto& [name, shape] : shapes)
+    all += std::accumulate(shape.begin(), shape.end(), 1.0, std::multiplies<>());
+  return all;
 }
 
 NamedShapes state_shapes(const std::vector<LayerPtr>& layers, const LayerPtr& head) {

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <functional>
-#include <numeric>
 #include <set>
 #include <span>
 
@@ -76,13 +74,6 @@ std::int64_t most_copies(const Plan& plan, std::int64_t done) {
   return most;
 }
 
-double elements(const NamedShapes& shapes) {
-  double all = 0;
-  for (const auto& [name, shape] : shapes)
-    all += std::accumulate(shape.begin(), shape.end(), 1.0, std::multiplies<>());
-  return all;
-}
-
 }  // namespace
 
 bool has_whole_model_probes(const Experiment& experiment) {
@@ -144,13 +135,13 @@ WholeModelNeed whole_model_need(const Plan& plan) {
   const auto layers = plan.experiment->stage_layers();
   for (std::size_t stage = 0; stage < layers.size(); ++stage) {
     const LayerPtr head = plan.head_of(static_cast<int>(stage));
-    const double divisors = divided ? elements(parameter_shapes(layers[stage], head)) : 0;
-    need.kept[stage] = copies * size * (elements(state_shapes(layers[stage], head)) + divisors);
+    const double divisors = divided ? elements_of(parameter_shapes(layers[stage], head)) : 0;
+    need.kept[stage] = copies * size * (elements_of(state_shapes(layers[stage], head)) + divisors);
   }
   int most = 0;
   for (const NamedProbe& each : e.probes)
     if (each.probe->whole_samples() > 0) most = std::max(most, each.probe->whole_copies(divided));
-  need.measuring = most * size * elements(parameter_shapes(e.layers));
+  need.measuring = most * size * elements_of(parameter_shapes(e.layers));
   return need;
 }
 

@@ -16,6 +16,7 @@
 #include "core/measuring/codec_costs.h"
 #include "core/measuring/cost_source.h"
 #include "core/measuring/hardware_source.h"
+#include "core/measuring/steady_simulation.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/schedule_size.h"
 #include "core/simulation/shipped_hardware.h"
@@ -120,14 +121,16 @@ double memory(const CommandLine& line) {
 }
 
 ScheduleLimits limits_of(const CommandLine& line, const Experiment& experiment,
-                         const PipelineShape& shape, const Hardware& hardware) {
+                         const PipelineShape& shape, const Hardware& hardware,
+                         const SourcedCosts& costs) {
   ScheduleLimits limits;
   if (line.given("live") && line.given("memory")) refuse("--live and --memory exclude each other");
   if (line.given("live")) limits.live = whole(line, "live", 1);
   limits.staleness = whole(line, "staleness", 0);
   const Holdings held = experiment.holdings(pipeline_schedule(shape, {}));
   limits.optimizer_state = held.slots();
-  limits.optimizer_tables = held.table_bytes(experiment.stage_layers_and_heads());
+  limits.optimizer_tables = tables_in_costs(held.table_bytes(experiment.stage_layers_and_heads()),
+                                            experiment, costs.stages);
   const auto workers = static_cast<std::size_t>(shape.workers_per_replica());
   if (line.given("memory"))
     limits.memory.assign(workers, static_cast<std::int64_t>(memory(line)));
@@ -234,7 +237,8 @@ Request read_request(const CommandLine& line) {
   account_for_codecs(request.costs.stages, request.experiment, edge_messages(request.experiment),
                      request.hardware,
                      source.is_table() ? MessageSizes::OfCosts : MessageSizes::OfModel);
-  request.limits = limits_of(line, request.experiment, request.shape, request.hardware);
+  request.limits =
+      limits_of(line, request.experiment, request.shape, request.hardware, request.costs);
   return request;
 }
 

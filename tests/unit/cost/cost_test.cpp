@@ -121,7 +121,8 @@ TEST(WeightTimes, ThatWereNotMeasuredFollowFromTheTensorsThatAnUpdateMoves) {
   Profile profile{.layers = {{.update = 0.7}, {.update = 0.7, .prediction = 2}, {}}};
   // Adam's update reads weights, gradient and two moments and writes all but the gradient; its
   // prediction reads three of them and writes one.
-  complete_weight_times(profile, {.update = 7, .prediction = 4, .fused_prediction = 1});
+  const WeightMoves adam{.update = 7, .prediction = 4, .fused_prediction = 1};
+  complete_weight_times(profile, {adam, adam, adam});
   EXPECT_DOUBLE_EQ(profile.layers[0].prediction, 0.4);
   EXPECT_DOUBLE_EQ(profile.layers[0].fused_prediction, 0.1);
   EXPECT_EQ(profile.layers[1].prediction, 2) << "this one was measured";

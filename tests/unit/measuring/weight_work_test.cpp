@@ -19,8 +19,10 @@ Experiment experiment_with(const std::string& scheme, const std::string& optimiz
       "x.yaml"));
 }
 
+/// Of the layer of 8 inputs and 6 outputs.
 WeightMoves moves(const std::string& scheme, const std::string& optimizer) {
-  return weight_moves(experiment_with(scheme, optimizer));
+  const Experiment experiment = experiment_with(scheme, optimizer);
+  return weight_moves(experiment, experiment.layers).at(0);
 }
 
 TEST(WeightMoves, OfAnUpdateAreWeightsGradientAndState) {
@@ -43,6 +45,46 @@ TEST(WeightMoves, OfADriftAreNotFused) {
   const WeightMoves drift = moves("{name: pipemare}", "{name: sgd, momentum: 0.9}");
   EXPECT_EQ(drift.update, 5 + 10);
   EXPECT_EQ(drift.fused_prediction, drift.prediction);
+}
+
+TEST(WeightMoves, OfTablesAreTheirNumbers) {
+  constexpr double kWeights = 6 * 8 + 6, kSides = 6 * 6 + 8 * 8;
+  EXPECT_EQ(moves("{name: gpipe}", "{name: muon}").update, 5 + 2 * 6 / kWeights)
+      << "the bias has a mean of squares, too";
+  EXPECT_EQ(moves("{name: gpipe}", "{name: soap}").update, 7 + 2 * 2 * kSides / kWeights)
+      << "Shampoo's matrix and a basis of either side";
+}
+
+TEST(WeightMoves, OfGroupsAreThoseOfTheOptimizerThatStepsTheLayer) {
+  const Experiment experiment = experiment_with(
+      "{name: spectrain}", "{name: adam, groups: [{match: '0.*', name: sgd, momentum: 0.9}]}");
+  const std::vector<WeightMoves> all = weight_moves(experiment, experiment.layers);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].update, 5);
+  EXPECT_EQ(all[0].prediction, 3);
+  EXPECT_EQ(all[1].update, 7);
+  EXPECT_EQ(all[1].prediction, 4);
+}
+
+/// An iteration of Newton and Schulz makes XXᵀ, its square and their product with X.
+TEST(UpdateOperations, OfMuonAreFiveIterations) {
+  const Profile profile =
+      measure(experiment_with("{name: gpipe}", "{name: muon}"), {.device = at::kMeta});
+  EXPECT_EQ(profile.layers[0].update_flops, 2 * 5 * (6 * 6 * 8 + 6 * 6 * 6 + 6 * 6 * 8));
+  EXPECT_EQ(profile.layers[1].update_flops, 2 * 5 * (4 * 4 * 6 + 4 * 4 * 4 + 4 * 4 * 6));
+}
+
+/// A step goes into the basis and out of it, and adds to both of Shampoo's matrices.
+TEST(UpdateOperations, OfSoapAreThoseOfAStepBetweenRenewals) {
+  const Profile profile =
+      measure(experiment_with("{name: gpipe}", "{name: soap}"), {.device = at::kMeta});
+  EXPECT_EQ(profile.layers[0].update_flops, 2 * 3 * (6 * 6 * 8 + 6 * 8 * 8));
+}
+
+TEST(UpdateOperations, OfRulesElementByElementAreNone) {
+  const Profile profile =
+      measure(experiment_with("{name: gpipe}", "{name: adam}"), {.device = at::kMeta});
+  EXPECT_EQ(profile.layers[0].update_flops, 0);
 }
 
 TEST(Kernels, OfAForwardAreOperatorsThatComputeNotViews) {

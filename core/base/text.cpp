@@ -178,8 +178,8 @@ std::string bytes_text(double bytes) {
 }
 
 std::string time_text(double seconds) {
-  if (seconds < 1e-3) return printed("%.1f µs", seconds * 1e6);
-  if (seconds < 1) return printed("%.2f ms", seconds * 1e3);
+  if (seconds < 0.99995e-3) return printed("%.1f µs", seconds * 1e6);
+  if (seconds < 0.999995) return printed("%.2f ms", seconds * 1e3);
   return printed("%.2f s", seconds);
 }
 

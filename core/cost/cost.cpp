@@ -16,7 +16,8 @@ StageCost cost_of_slice(StageCost cost, int slices) {
         &StageCost::backward_weight, &StageCost::backward_sent, &StageCost::backward_input_sent,
         &StageCost::head, &StageCost::coding_forward, &StageCost::coding_backward})
     cost.*seconds /= slices;
-  if (cost.fused_pair) *cost.fused_pair /= slices;
+  for (auto seconds : {&StageCost::fused_pair, &StageCost::recompute})
+    if (cost.*seconds) *(cost.*seconds) /= slices;
   for (std::int64_t StageCost::*bytes :
        {&StageCost::input_bytes, &StageCost::output_bytes, &StageCost::activation_bytes,
         &StageCost::peak_bytes, &StageCost::peak_adding_bytes, &StageCost::freed_bytes,
@@ -28,7 +29,7 @@ StageCost cost_of_slice(StageCost cost, int slices) {
 double seconds_of(const StageCost& cost, ActionKind kind) {
   switch (kind) {
     case ActionKind::Forward: return cost.forward + cost.coding_forward;
-    case ActionKind::Recompute: return cost.forward;
+    case ActionKind::Recompute: return cost.recompute.value_or(cost.forward);
     case ActionKind::Head: return cost.head;
     case ActionKind::Backward: return cost.backward + cost.coding_backward;
     case ActionKind::BackwardInput: return cost.backward_input + cost.coding_backward;

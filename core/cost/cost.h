@@ -30,7 +30,7 @@ struct HeadMemory {
 
 /// The costs of one stage. Those of passes are for one micro-batch.
 struct StageCost {
-  double forward = 0;          ///< s, also of a recomputation
+  double forward = 0;          ///< s, also of a recomputation unless `recompute` says otherwise
   double backward = 0;         ///< s
   double backward_input = 0;   ///< s, of the input-only half
   double backward_weight = 0;  ///< s, of the weight-only half
@@ -38,8 +38,9 @@ struct StageCost {
   /// the stage before: a backward that sends none, as one before which nobody learns, takes that
   /// much less. The first stage's times leave it out already.
   double backward_sent = 0, backward_input_sent = 0;
-  double head = 0;         ///< s, forward, loss and backward of the auxiliary head
-  double update = 0;       ///< s of the optimizer, once per mini-batch, in place
+  std::optional<double> recompute;  ///< s of a recomputation, where it was measured by itself
+  double head = 0;                  ///< s, forward, loss and backward of the auxiliary head
+  double update = 0;                ///< s of the optimizer, once per mini-batch, in place
   double new_version = 0;  ///< s more of an update that keeps the old version beside the new one
   double prediction = 0;   ///< s to predict the stage's weights once
   /// Seconds more of an update directly before a pass that predicts from it: the update makes that

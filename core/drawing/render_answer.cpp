@@ -35,7 +35,7 @@ std::string main_loss(const Simulation& simulation, const IdleParts& idle) {
 }  // namespace
 
 std::string pace_text(double per_second) {
-  return printed(per_second < 100 ? "%.2f" : "%.0f", per_second);
+  return printed(per_second < 0.1 ? "%.3g" : per_second < 100 ? "%.2f" : "%.0f", per_second);
 }
 
 std::string percent_of(double part, double whole) {

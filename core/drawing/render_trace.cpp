@@ -61,6 +61,10 @@ class Trace {
   std::int64_t length_of(std::size_t worker, std::size_t position) const {
     return thousandths(spans_[worker][position].end) - begin_of(worker, position);
   }
+  std::int64_t sending_at(std::size_t worker, std::size_t position) const {
+    const Span& span = spans_[worker][position];
+    return thousandths(span.end - span.sending);
+  }
   /// The time as the format has it, in microseconds.
   static Json microseconds(std::int64_t thousandths) {
     if (thousandths % 1000 == 0) return thousandths / 1000;
@@ -175,15 +179,15 @@ class Trace {
       add_message(worker, position, each.pass, "gradient of weights");
   }
 
-  /// Adds the arrow of a message, if it comes from another worker. It starts 1 µs before the
-  /// sender's end, so that viewers bind it to the sender.
+  /// Adds the arrow of a message, if it comes from another worker. It starts 1 µs before the sender
+  /// begins to hand it over, and within the sender's action, so that viewers bind it to that.
   void add_message(std::size_t worker, std::size_t position, ActionPlace input, const char* name) {
     if (input == kNowhere || as_size(input.first) == worker) return;
     const auto from = as_size(input.first), at = as_size(input.second);
     const Json message = {{"name", name}, {"cat", "message"}, {"id", messages_++}};
     Json sent = message, received = message;
     sent["ph"] = "s";
-    set_place(sent, from, begin_of(from, at) + length_of(from, at) - kArrowStartsBefore);
+    set_place(sent, from, std::max(begin_of(from, at), sending_at(from, at) - kArrowStartsBefore));
     received["ph"] = "f";
     received["bp"] = "e";
     set_place(received, worker, begin_of(worker, position));

@@ -123,6 +123,15 @@ std::string equals_of(const std::vector<NamedCell>& cells) {
 
 }  // namespace
 
+/// "; not reached by all runs of 2 other cells": those that the ranking leaves out.
+std::string unreached(const Table& table) {
+  int cells = 0;
+  for (const auto& row : table.cells)
+    for (const TableCell& cell : row) cells += !cell.values.empty() && cell.not_reached() > 0;
+  if (!is_time_to(table.metric) || cells == 0) return {};
+  return concat("; not all runs of ", counted(cells, "other"), " reached the loss");
+}
+
 std::optional<BestCells> best_cells(const Table& table) {
   if (better_values(table.metric) == Better::NotJudged) return std::nullopt;
   const std::vector<NamedCell> cells = ranking(table);
@@ -135,10 +144,14 @@ std::optional<BestCells> best_cells(const Table& table) {
                                     words_of(with_best, others, "better")),
                  .run = cells[0].cell->runs.front()};
   const TableCell &first = *cells.front().cell, &last = *cells.back().cell;
-  if (others == 0 || (first.mean() == last.mean() && last.uncounted == 0)) return best;
+  if (others == 0 || (first.mean() == last.mean() && last.uncounted == 0)) {
+    best.sentence += unreached(table);
+    return best;
+  }
   best.sentence += concat("; worst: ", shown(table, cells.back()));
   if (with_best.names.size() < others)
     best.sentence += words_of(ties_with(others, cells, of_shares), others, "worse");
+  best.sentence += unreached(table);
   return best;
 }
 

@@ -70,6 +70,14 @@ std::string why_not_by_signs(const Value& test, double adjusted) {
                 " are the least");
 }
 
+/// Whether the comparison's sentence says its corrected p.
+bool is_corrected(const Value& test, std::size_t comparisons) {
+  const Value* const why = test.find("why");
+  const double p = number_at(test, "p");
+  return why != nullptr && why->is(Value::Kind::Text) && comparisons > 1 && p > 0 &&
+         p <= kFamilyLevel;
+}
+
 /// Adds a reason to the sentence of a comparison, if it has one.
 void add_reason(Value& test, const std::string& reason) {
   if (reason.empty()) return;
@@ -121,6 +129,10 @@ Value decided_together(const std::vector<Value>& tables, const std::vector<std::
   for (std::size_t i = 0; i < tests.size(); ++i) {
     tests[i]->at_or_add("p_holm") = Value::of(adjusted[i]);
     tests[i]->at_or_add("verdict") = Value::of(words_of(outcome_of(*tests[i], adjusted[i])));
+    if (is_corrected(*tests[i], tests.size())) {
+      Value& why = tests[i]->at_or_add("why");
+      why = Value::of(with_holm(why.text, adjusted[i]));
+    }
     add_reason(*tests[i], why_not_by_signs(*tests[i], adjusted[i]));
   }
   Value decided = Value::mapping();

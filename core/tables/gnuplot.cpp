@@ -23,18 +23,29 @@ std::string color_of(std::size_t i) {
   return concat("rgb '", kColors[i % kColors.size()], "'");
 }
 
+/// Where a band ends that reaches below a logarithmic axis: the least that is drawn above 0.
+double least_above_zero(const Picture& picture) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Curve& curve : picture.curves)
+    for (const LinePoint& point : curve.points)
+      for (const double y : {point.mean - point.reach, point.mean, point.mean + point.reach})
+        if (y > 0) least = std::min(least, y);
+  return least;
+}
+
 /// The points of a curve, or its published ones, as a data block. Where is_hole() holds between two
 /// points, an empty line separates them, at which gnuplot interrupts the curve. `aside` maps the x
-/// of a point to the x at which it is drawn.
+/// of a point to the x at which it is drawn; no band goes below `least`.
 std::string data_block(const std::string& name, const Curve& curve, bool published,
-                       const std::function<double(double)>& aside) {
+                       const std::function<double(double)>& aside, double least) {
   const std::vector<LinePoint>& points = published ? curve.published : curve.points;
   std::string text = name + " << END\n";
   for (std::size_t i = 0; i < points.size(); ++i) {
     const LinePoint& p = points[i];
     if (i > 0 && !published && curve.is_hole(points[i - 1].x, p.x)) text += "\n";
     text += concat(number_text(aside(p.x)), " ", number_text(p.mean), " ",
-                   number_text(p.mean - p.reach), " ", number_text(p.mean + p.reach), "\n");
+                   number_text(std::max(p.mean - p.reach, least)), " ",
+                   number_text(p.mean + p.reach), "\n");
   }
   return text + "END\n";
 }
@@ -225,11 +236,14 @@ std::string gnuplot_script(const Picture& picture, PictureFormat format,
   text += crosses(picture);
   std::vector<std::string> drawn;
   std::string lost;
+  const double least =
+      picture.log_y ? least_above_zero(picture) : -std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < picture.curves.size(); ++i) {
     const Curve& curve = picture.curves[i];
     const auto aside = aside_of(picture, places, i);
-    if (!curve.points.empty()) text += data_block(concat("$ours", i), curve, false, aside);
-    if (!curve.published.empty()) text += data_block(concat("$theirs", i), curve, true, aside);
+    if (!curve.points.empty()) text += data_block(concat("$ours", i), curve, false, aside, least);
+    if (!curve.published.empty())
+      text += data_block(concat("$theirs", i), curve, true, aside, least);
     add_plots(picture, i, drawn);
     if (!curve.diverged.empty()) lost = curve.lost;
   }

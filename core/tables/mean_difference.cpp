@@ -111,7 +111,10 @@ Moments moments_of(std::span<const double> values) {
 
 Interval Comparison::interval(double confidence) const {
   if (!constant) return interval_of(difference, confidence);
-  return {difference.mean - resolution, difference.mean + resolution};
+  // A difference of one step contains 0, whatever rounding makes of its last bits.
+  const double rounding = kRounding * std::max(std::abs(mean_a), std::abs(mean_b));
+  const double reach = resolution > 0 ? resolution + rounding : 0;
+  return {difference.mean - reach, difference.mean + reach};
 }
 
 double Comparison::p() const {

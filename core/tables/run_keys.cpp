@@ -2,6 +2,7 @@
 #include "core/tables/run_keys.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -227,7 +228,25 @@ std::string unit_of(const std::string& metric) {
 }
 
 std::string shown_number(const std::string& metric, double value) {
-  return is_share(metric) ? printed("%.2f", 100 * value) : printed("%.4g", value);
+  if (!is_share(metric)) return printed("%.4g", value);
+  const std::string text = printed("%.2f", 100 * value);
+  return text == "-0.00" ? "0.00" : text;
+}
+
+int decimals_of(double mean) {
+  if (mean == 0 || !std::isfinite(mean)) return 4;
+  return std::clamp(3 - static_cast<int>(std::floor(std::log10(std::abs(mean)))), 0, 8);
+}
+
+std::string shown_mean(bool percent, double mean, double std) {
+  constexpr double kSmall = 1e-5;  // eight decimals would not show four digits
+  const double scale = percent ? 100 : 1;
+  const int decimals = percent ? 2 : decimals_of(mean);
+  const bool small = !percent && mean != 0 && std::abs(mean) < kSmall;
+  std::string text = small ? printed("%.3e", mean) : printed("%.*f", decimals, scale * mean);
+  if (std::isfinite(std))
+    text += " ± " + (small ? printed("%.1e", std) : printed("%.*f", decimals, scale * std));
+  return text;
 }
 
 }  // namespace pipewright

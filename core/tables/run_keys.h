@@ -50,5 +50,10 @@ bool is_share(const std::string& metric);
 std::string unit_of(const std::string& metric);
 /// The value of a metric as sentences show it: shares in percent, with two decimals.
 std::string shown_number(const std::string& metric, double value);
+/// Decimals of a mean that is no share: so many that it has four significant digits.
+int decimals_of(double mean);
+/// A mean and, where it is finite, its deviation with as many decimals: "93.10 ± 0.22" of shares,
+/// in percent; "1234 ± 56", "3.500e-12 ± 1.0e-13" of other metrics.
+std::string shown_mean(bool percent, double mean, double std);
 
 }  // namespace pipewright

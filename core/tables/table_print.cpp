@@ -15,26 +15,10 @@
 namespace pipewright {
 namespace {
 
-std::string fixed(double value, int decimals) {
-  return printed("%.*f", decimals, value);
-}
-
-/// Decimals of a cell's mean and std: two for percent, otherwise so many that the mean has four
-/// significant digits.
-int decimals_of(const Table& table, double mean) {
-  if (table.percent) return 2;
-  if (mean == 0 || !std::isfinite(mean)) return 4;
-  return std::clamp(3 - static_cast<int>(std::floor(std::log10(std::abs(mean)))), 0, 8);
-}
-
-double shown(const Table& table, double value) {
-  return table.percent ? 100 * value : value;
-}
-
 /// Our mean minus the published number, in the unit shown; NaN if one is missing.
 double difference(const Table& table, const TableCell& cell) {
   if (!cell.published || !cell.published->value) return std::nan("");
-  return shown(table, cell.mean()) - *cell.published->value;
+  return (table.percent ? 100 : 1) * cell.mean() - *cell.published->value;
 }
 
 /// Escapes a text from outside for the output format.
@@ -57,8 +41,9 @@ std::string published_text(const Table& table, const TableCell& cell, Escaped es
   text += " published";
   const double d = difference(table, cell);
   if (!std::isnan(d))
-    text += concat(", ", d < 0 ? "−" : "+",
-                   fixed(std::abs(d), decimals_of(table, *cell.published->value)));
+    text += concat(
+        ", ", d < 0 ? "−" : "+",
+        printed("%.*f", table.percent ? 2 : decimals_of(*cell.published->value), std::abs(d)));
   for (const std::size_t note : cell.published->notes) text += concat(" [", note + 1, "]");
   return text;
 }
@@ -84,10 +69,8 @@ std::string cell_text(const Table& table, const TableCell& cell, Escaped escaped
   if (cell.failed == 0 && unreached) {
     parts.push_back(not_reached_text(cell));
   } else if (!cell.values.empty()) {
-    const int decimals = decimals_of(table, shown(table, cell.mean()));
-    std::string text = fixed(shown(table, cell.mean()), decimals);
-    if (cell.values.size() > 1 && std::isfinite(cell.std()))
-      text += concat(" ± ", fixed(shown(table, cell.std()), decimals));
+    std::string text =
+        shown_mean(table.percent, cell.mean(), cell.values.size() > 1 ? cell.std() : kNoNumber);
     // The mean of the runs that survived must not pass for one of all runs.
     if (unreached) text = not_reached_text(cell);
     if (cell.failed > 0) parts.push_back(concat(cell.failed, " of ", cell.runs.size(), " failed"));
@@ -177,7 +160,7 @@ std::string csv_lines(const Table& table, bool counts_not_reached) {
   const auto plain = [](double value) {
     return std::isfinite(value) ? printed("%.12g", value) : std::string();
   };
-  const auto number = [&](double value) { return plain(shown(table, value)); };
+  const auto number = [&](double value) { return plain((table.percent ? 100 : 1) * value); };
   for (std::size_t r = 0; r < table.cells.size(); ++r)
     for (std::size_t c = 0; c < table.cells[r].size(); ++c) {
       const TableCell& cell = table.cells[r][c];

@@ -43,10 +43,8 @@ std::string time_of(double hours) {
 
 std::string metric_of(const TradeoffRow& row, bool percent) {
   if (row.not_reached > 0) return concat("not reached by ", row.not_reached, " of ", row.runs);
-  const double scale = percent ? 100 : 1;
-  return concat(printed("%.2f", scale * row.metric),
-                row.runs > 1 ? concat(" ± ", printed("%.2f", scale * row.std)) : std::string(),
-                " (", runs_text(row), ")");
+  return concat(shown_mean(percent, row.metric, row.runs > 1 ? row.std : kNoNumber), " (",
+                runs_text(row), ")");
 }
 
 std::string line_of(const TradeoffRow& row, bool percent) {

@@ -155,8 +155,13 @@ std::string lacking(const MeasuredGroup& group, const std::string& metric) {
   if (measured < group.runs && group.averages)
     return concat("the groups of ", group.name, " share only ", counted(measured, "seed"));
   if (measured < group.runs) return only(group.runs - measured, "without the metric");
-  const auto unlike = static_cast<int>(std::ranges::count_if(
-      group.measured.values, [](double value) { return !is_comparable(value); }));
+  const auto count_if = [&](const auto& is_so) {
+    return static_cast<int>(std::ranges::count_if(group.measured.values, is_so));
+  };
+  if (const int none = count_if([](double value) { return value <= 0; });
+      is_time_to(metric) && none > 0)
+    return only(none, concat("with a ", metric, " of 0, to which there is no ratio"));
+  const int unlike = count_if([](double value) { return !is_comparable(value); });
   if (unlike == 0) return {};
   if (is_time_to(metric))
     return only(unlike, unlike == 1 ? "has not reached the loss" : "have not reached the loss");
@@ -268,9 +273,8 @@ std::string comparison_text(const ClaimTest& test, std::size_t comparisons) {
   if (!close && test.p > kLevel && !std::isnan(test.detectable))
     text += concat(test.ratio ? "; a ratio of " : "; a difference of ", number(test.detectable),
                    " would be found with 80 % probability");
-  if (test.p > 0 && test.p <= kLevel && comparisons > 1)
-    text += concat(", with Holm's correction ", p_text(test.p_adjusted));
-  return text;
+  return test.p > 0 && test.p <= kLevel && comparisons > 1 ? with_holm(text, test.p_adjusted)
+                                                           : text;
 }
 
 /// Whether all runs of a group end as claimed: `hits` do, and `misses` do not; the others have not
@@ -421,6 +425,14 @@ constexpr const char* kHeading =
     "otherwise Welch's) at 5 % for all comparisons together (Holm)";
 
 }  // namespace
+
+std::string with_holm(const std::string& text, double adjusted) {
+  constexpr std::string_view kCorrected = ", with Holm's correction ";
+  const std::size_t at = text.find(kCorrected);
+  const std::size_t end = at == text.npos ? at : text.find_first_of(",; ", at + kCorrected.size());
+  return concat(text.substr(0, at), kCorrected, p_text(adjusted),
+                end == text.npos ? "" : text.substr(end));
+}
 
 const char* words_of(Outcome outcome) {
   switch (outcome) {

@@ -87,6 +87,9 @@ struct Verdict {
 /// "held", "not held" or "not shown"
 const char* words_of(Outcome outcome);
 
+/// A comparison's sentence with p by Holm's method, in place of another one where it has one.
+std::string with_holm(const std::string& sentence, double p);
+
 /// Judges the claims, on the table's epoch and, unless they name another, metric. Throws
 /// Error{Experiment} with all problems: keys, values or metrics that no run has, groups without a
 /// run, groups whose runs differ in more than their seed, or in which a seed is twice. Modelled

@@ -170,9 +170,12 @@ class IdleTimes {
         medians_[as_size(action(w, i).stage)][static_cast<std::size_t>(action(w, i).kind)];
     const double coding = time.within(own.begin, computes).length() +
                           time.within(encodes, encodes + own.encoding).length();
-    const bool reduces = action(w, i).kind == ActionKind::Reduce;
+    // A reduction works once the last replica has reached it; before, it waits, as waits() says.
+    const auto meeting = meetings_.find({w, i});
+    const bool reduces = meeting != meetings_.end();
+    const double works = reduces ? std::max(computes, span(meeting->second).begin) : computes;
     const double in_time = reduces ? encodes : std::min(computes + median, encodes);
-    const double order = time.within(computes, in_time).length();
+    const double order = time.within(works, in_time).length();
     const double straggling = time.within(in_time, encodes).length();
     const double sending = time.within(own.end - own.sending, own.end).length();
     part_of(parts, Blame::Codec) += coding;

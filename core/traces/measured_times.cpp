@@ -84,6 +84,7 @@ std::vector<StageCost> measured_costs(const Schedule& schedule, const Spans& spa
     const StageMedians& times = medians[stage];
     StageCost& cost = costs.emplace_back();
     cost.forward = median(times, ActionKind::Forward);
+    cost.recompute = median(times, ActionKind::Recompute);
     cost.head = median(times, ActionKind::Head);
     cost.backward = median(times, ActionKind::Backward);
     cost.backward_input = median(times, ActionKind::BackwardInput);

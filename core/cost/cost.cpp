@@ -11,6 +11,8 @@ namespace pipewright {
 
 StageCost cost_of_slice(StageCost cost, int slices) {
   if (slices == 1) return cost;
+  // Backwards that add make gradients as large as the weights, however short a slice is.
+  const std::int64_t gradient = std::max<std::int64_t>(0, cost.peak_adding_bytes - cost.peak_bytes);
   for (double StageCost::*seconds :
        {&StageCost::forward, &StageCost::backward, &StageCost::backward_input,
         &StageCost::backward_weight, &StageCost::backward_sent, &StageCost::backward_input_sent,
@@ -20,9 +22,10 @@ StageCost cost_of_slice(StageCost cost, int slices) {
     if (cost.*seconds) *(cost.*seconds) /= slices;
   for (std::int64_t StageCost::*bytes :
        {&StageCost::input_bytes, &StageCost::output_bytes, &StageCost::activation_bytes,
-        &StageCost::peak_bytes, &StageCost::peak_adding_bytes, &StageCost::freed_bytes,
+        &StageCost::half_bytes, &StageCost::peak_bytes, &StageCost::freed_bytes,
         &StageCost::peak_bare_bytes})
     cost.*bytes = (cost.*bytes + slices - 1) / slices;
+  cost.peak_adding_bytes = cost.peak_bytes + gradient;
   return cost;
 }
 
@@ -60,6 +63,7 @@ void add_layer(StageCost& stage, const LayerCost& layer) {
   stage.fused_prediction = stage.fused_prediction.value_or(0) + layer.fused_prediction;
   stage.output_bytes = layer.output_bytes;
   stage.activation_bytes += layer.activation_bytes;
+  stage.half_bytes += layer.half_bytes;
   stage.parameter_bytes += layer.parameter_bytes;
   stage.copy_bytes += layer.copy_bytes;
   stage.buffer_bytes += layer.buffer_bytes;

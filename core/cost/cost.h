@@ -63,6 +63,9 @@ struct StageCost {
   /// (core/codecs/gradient_exchange.h).
   std::optional<std::array<std::int64_t, 2>> reduced_bytes;
   std::int64_t activation_bytes = 0;  ///< bytes kept from forward to backward, without the input
+  /// Bytes kept besides from the input half of a backward to its weights' half: the gradients that
+  /// reach operations with parameters.
+  std::int64_t half_bytes = 0;
   /// Peak bytes of a pass beyond what is kept, an arriving gradient included.
   std::int64_t peak_bytes = 0;
   /// Such a peak of a backward that adds to existing gradients.

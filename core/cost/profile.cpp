@@ -37,6 +37,7 @@ void visit_layer(Visitor& visit, Cost& cost) {
   visit.if_any("update_kernels", cost.update_kernels);
   visit("output_bytes", cost.output_bytes);
   visit("activation_bytes", cost.activation_bytes);
+  visit.if_any("half_bytes", cost.half_bytes);
   visit("peak_bytes", cost.peak_bytes);
   visit("peak_adding_bytes", cost.peak_adding_bytes);
   visit("parameters", cost.parameters);

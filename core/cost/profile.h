@@ -43,6 +43,9 @@ struct LayerCost {
   std::int64_t update_kernels = 0;    ///< operators of the update
   std::int64_t output_bytes = 0;      ///< all tensors at the boundary after the layer
   std::int64_t activation_bytes = 0;  ///< what the forward allocates and keeps for its backward
+  /// Bytes that the input half of a backward keeps for the weights' half beside the activations:
+  /// the gradients that reach operations with parameters
+  std::int64_t half_bytes = 0;
   /// Peak bytes of forward or backward beyond what is kept and the weights' gradients; an arriving
   /// gradient is included.
   std::int64_t peak_bytes = 0;

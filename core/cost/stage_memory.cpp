@@ -15,7 +15,7 @@ bool needs_as_much(const StageMoment& a, const StageMoment& b) {
     return std::tuple(m.learns, m.bare, m.head, m.of_head, m.added, m.head_added);
   };
   return kind(a) == kind(b) && a.kept >= b.kept && a.inputs >= b.inputs &&
-         a.versions >= b.versions && a.head_gradients >= b.head_gradients &&
+         a.versions >= b.versions && a.halves >= b.halves && a.head_gradients >= b.head_gradients &&
          a.borrowed >= b.borrowed;
 }
 
@@ -45,7 +45,7 @@ class Walk {
         keeps_head_gradient_(keeps_head_gradient) {}
 
   void action(const Action& action, const ActionWeights& weights, bool recomputed,
-              bool last_of_forward, std::int64_t borrowed) {
+              bool last_of_forward, bool first_half, std::int64_t borrowed) {
     borrowed_ = borrowed;
     versions_ += weights.makes ? 1 : 0;
     if (action.kind == ActionKind::Update) {
@@ -60,6 +60,8 @@ class Walk {
     const bool head = action.kind == ActionKind::Head;
     if (head && keeps_head_gradient_) ++head_gradients_;
     if (is_pass(action.kind)) pass(action, bare);
+    if (first_half) ++halves_;
+    if (action.kind == ActionKind::BackwardWeight) --halves_;
     if (last_of_forward) {
       --kept_;
       if (keeps_head_gradient_) --head_gradients_;
@@ -77,6 +79,7 @@ class Walk {
                           .kept = kept_,
                           .inputs = inputs_,
                           .versions = most_versions_,
+                          .halves = halves_,
                           .added = added_,
                           .head_added = head_added_,
                           .head_gradients = head_gradients_,
@@ -86,7 +89,7 @@ class Walk {
   }
 
   std::vector<StageMoment>& moments_;
-  int kept_ = 0, inputs_ = 0, versions_, most_versions_;
+  int kept_ = 0, inputs_ = 0, halves_ = 0, versions_, most_versions_;
   int added_ = 0, head_added_ = 0, head_gradients_ = 0;
   std::int64_t borrowed_ = 0;
   bool keeps_head_gradient_;
@@ -143,10 +146,12 @@ std::vector<std::vector<StageMoment>> stage_moments(const ProvedSchedule& proved
       const Action& action = actions[i];
       if (action.replica != 0) continue;
       const bool last_of_forward = is_pass(action.kind) && last[forward_of(action)] == i;
+      const bool first_half = action.kind == ActionKind::BackwardInput &&
+                              proved.index.weight_backward(action) != kNowhere;
       borrowed.begin(action);
       walks[as_size(action.stage)].action(action, proved.versions.workers[w][i],
                                           recomputed[forward_of(action)], last_of_forward,
-                                          borrowed.of(action.stage, 0));
+                                          first_half, borrowed.of(action.stage, 0));
       borrowed.end(action, last_of_forward);
     }
   }
@@ -194,7 +199,7 @@ StageMemory StageMemories::of(std::size_t begin, std::size_t end, int number) co
         .weights = moment.versions * stage.version_bytes() + stage.buffer_bytes + moment.borrowed,
         .optimizer = slots_ * stage.parameter_bytes + tables,
         .activations = (moment.kept + moment.inputs) * stage.input_bytes +
-                       moment.kept * stage.activation_bytes,
+                       moment.kept * stage.activation_bytes + moment.halves * stage.half_bytes,
         .passing = passing_bytes(stage, moment) + head_bytes(stage.head_memory, moment)};
     if (memory.total() > most.total()) most = memory;
   }

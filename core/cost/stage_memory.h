@@ -24,6 +24,7 @@ struct StageMoment {
   int inputs = 0;        ///< forwards of which only the input is kept or on the device, this one's
                          ///< included
   int versions = 1;      ///< most copies of the weights so far, predictions included
+  int halves = 0;        ///< input halves of backwards whose weights' half is not done
   int added = 0;  ///< backwards that have made gradients since the last update: 0, 1, 2 or more
   int head_added = 0;         ///< the same of passes of the head
   int head_gradients = 0;     ///< kept gradients of heads, this pass's included

@@ -27,12 +27,16 @@ std::string TrainOptions::length_text() const {
 }
 
 Holdings Experiment::holdings(const Schedule& schedule) const {
+  const PipelineShape& shape = schedule.shape;
   return {.optimizer = *optimizer,
           .gradient_rules = gradient_rules,
           .disturbed = perturbation.slots(),
           .disturbed_narrow = perturbation.narrow_slots(),
           .precision = train.precision,
-          .predictions = predictions_of(schedule)};
+          .predictions = predictions_of(schedule),
+          .sums = shape.microbatches > 1 || shape.slices > 1 || shape.replicas > 1 ||
+                  !schedule.auxiliary.empty() || !gradient_rules.empty() ||
+                  perturbation.gradient_delay > 0};
 }
 
 double Experiment::learning_rate(std::int64_t step, std::int64_t minibatches_per_epoch,

@@ -96,8 +96,10 @@ Profile counted_slice(Profile counted, int slices) {
     layer.flops /= slices;
     divide(layer.output_bytes);
     divide(layer.activation_bytes);
+    divide(layer.half_bytes);
+    const std::int64_t gradient = layer.peak_adding_bytes - layer.peak_bytes;
     divide(layer.peak_bytes);
-    divide(layer.peak_adding_bytes);
+    layer.peak_adding_bytes = layer.peak_bytes + gradient;  // as large as weights are
   }
   return counted;
 }

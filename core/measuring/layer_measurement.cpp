@@ -139,6 +139,8 @@ Boundary LayerMeasurement::measure_kept(std::vector<LayerCost>& costs) {
     if (!x_memory[i].expired()) keep(*inputs_.memory[i], costs);
   if (last_)
     for (const auto& output : outputs.memory) keep(*output, costs);
+  graph.clear();
+  if (learns_) costs[index_].half_bytes = std::max<std::int64_t>(0, left_between_halves());
   return outputs;
 }
 
@@ -196,7 +198,7 @@ void LayerMeasurement::forward() {
   if (last_) stage_.final_loss(0, targets_);
 }
 
-void LayerMeasurement::backward(bool learn, bool relay) {
+Stage::BackwardRequest LayerMeasurement::request(bool learn, bool relay) {
   Stage::BackwardRequest request{.own_loss = last_, .learn = learn, .input_gradient = relay};
   for (const at::Tensor& output : outputs_)
     if (is_floating(output)) request.gradients.push_back(at::ones_like(output));
@@ -204,7 +206,25 @@ void LayerMeasurement::backward(bool learn, bool relay) {
        ++lent)
     lent->reset();  // it comes once per mini-batch
   outputs_.clear();
-  stage_.backward(0, std::move(request));
+  return request;
+}
+
+void LayerMeasurement::backward(bool learn, bool relay) {
+  stage_.backward(0, request(learn, relay));
+}
+
+std::int64_t LayerMeasurement::left_between_halves() {
+  constexpr int kLoss = 0;
+  const MemoryCount count(options_.device());
+  forward();
+  const Tensors outputs = outputs_;
+  const std::int64_t kept = count.live();
+  Stage::BackwardRequest half = request(/*learn=*/false, relays_);
+  half.half_of = kLoss;
+  stage_.backward(0, std::move(half));
+  const std::int64_t left = count.live() - kept;
+  stage_.backward_weight(0, kLoss, /*scale=*/1);
+  return left;
 }
 
 std::pair<double, double> LayerMeasurement::pass(bool learn, bool relay) {

@@ -47,12 +47,16 @@ class LayerMeasurement {
   void measure_peak(LayerCost& cost);
   /// Measures activation bytes: adds the memory that the layer allocates and keeps for its backward
   /// to its own cost, and inputs that it keeps to the costs of the layers that allocated them, each
-  /// once. Returns its outputs.
+  /// once. Of a layer with parameters it measures half_bytes, too. Returns its outputs.
   Boundary measure_kept(std::vector<LayerCost>& costs);
 
  private:
   void forward();
+  Stage::BackwardRequest request(bool learn, bool relay);
   void backward(bool learn, bool relay);
+  /// Bytes that the input half of a backward leaves behind beyond what the forward keeps, with the
+  /// outputs, which the layer behind needs for its weights' half, too.
+  std::int64_t left_between_halves();
   /// Seconds of a forward, and of a backward.
   std::pair<double, double> pass(bool learn, bool relay);
   double update();

@@ -33,6 +33,7 @@ class Memory {
          std::vector<bool>& recomputed, WorkerReport& report)
       : schedule_(proved.schedule),
         shape_(schedule_.shape),
+        index_(proved.index),
         slots_(proved.index.slots()),
         costs_(costs),
         times_(times),
@@ -72,6 +73,7 @@ class Memory {
     bool held = false;  ///< the worker holds the stage
     GradientSum layers, head;
     bool starts_at_own_loss = false;  ///< a backward does
+    std::size_t spare = 0;            ///< tensors of versions that were freed, for later ones
   };
 
   const StageCost& cost(const Action& action) const { return costs_[as_size(action.stage)]; }
@@ -157,14 +159,14 @@ class Memory {
   void begin(const Action& action, const ActionWeights& weights) {
     const StageCost& stage = cost(action);
     change_borrowed([&] { borrowed_.begin(action); });
-    if (weights.makes) now_.weights += stage.version_bytes();
-    if (action.kind == ActionKind::Update && !weights.in_place)
-      now_.weights += stage.version_bytes();
+    if (weights.makes) add_version(action);
+    if (action.kind == ActionKind::Update && !weights.in_place) add_version(action);
     if (action.kind == ActionKind::Forward && action.stage == 0)
       now_.boundaries += stage.input_bytes;
     if (keeps_activations(action)) now_.activations += stage.activation_bytes;
     if (action.kind != ActionKind::Forward) now_.boundaries -= incoming(action);  // now passing
     if (is_pass(action.kind)) hold_passing(action);
+    if (action.kind == ActionKind::Reduce) widen(held(action).layers, stage.gradient_sum_bytes());
     const HeadMemory& head = stage.head_memory;
     if (action.kind == ActionKind::Head) {
       now_.activations += kept_by_head(action);
@@ -174,12 +176,28 @@ class Memory {
     }
   }
 
+  /// A stage keeps the memory of versions that were freed, and makes later ones there.
+  void add_version(const Action& action) {
+    HeldStage& stage = held(action);
+    if (stage.spare > 0)
+      --stage.spare;
+    else
+      now_.weights += cost(action).version_bytes();
+  }
+
   /// A sum of several takes as much as the weights.
   void add(GradientSum& sum, std::int64_t one, std::int64_t several) {
     const std::int64_t bytes = sum.there ? several : one;
     now_.gradients += bytes - sum.bytes;
     sum.bytes = bytes;
     sum.there = true;
+  }
+
+  /// Replicas add in the wide format, whatever that of their own gradient is.
+  void widen(GradientSum& sum, std::int64_t wide) {
+    if (!sum.there) return;
+    now_.gradients += wide - sum.bytes;
+    sum.bytes = wide;
   }
 
   /// As in StageMemories: a backward that creates the gradients frees activations as it goes.
@@ -215,7 +233,10 @@ class Memory {
     const StageCost& stage = cost(action);
     now_.passing = 0;
     now_.activations += std::exchange(given_back_, 0);
-    now_.weights -= static_cast<std::int64_t>(weights.frees.size()) * stage.version_bytes();
+    held(action).spare += weights.frees.size();
+    if (action.kind == ActionKind::BackwardInput && index_.weight_backward(action) != kNowhere)
+      now_.activations += stage.half_bytes;
+    if (action.kind == ActionKind::BackwardWeight) now_.activations -= stage.half_bytes;
     if (action.kind == ActionKind::Update) {
       HeldStage& updated = held(action);
       for (GradientSum* sum : {&updated.layers, &updated.head})
@@ -251,6 +272,7 @@ class Memory {
 
   const Schedule& schedule_;
   const PipelineShape& shape_;
+  const PassIndex& index_;
   const PassSlots& slots_;
   const std::span<const StageCost> costs_;
   const ClockTimes& times_;

@@ -32,7 +32,7 @@ StageNeed Holdings::need(const NamedShapes& parameters, int copies) const {
   const double more = precision.narrow() ? disturbed_narrow * narrow : 0;
   const double state =
       need.parameters * (slots() * wide + more) + static_cast<double>(table_bytes(parameters));
-  need.bytes = need.parameters * (copies * version + narrow) + state;
+  need.bytes = need.parameters * (copies * version + (sums ? wide : narrow)) + state;
   need.drained = need.parameters * version + state;
   return need;
 }

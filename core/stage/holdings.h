@@ -27,6 +27,7 @@ struct Holdings {
   int disturbed_narrow = 0;  ///< and in mixed precision in the narrow format
   const Precision& precision;
   Predictions predictions;
+  bool sums = false;  ///< gradients of several passes or replicas are added, in the wide format
 
   /// Number of tensors as large as the weights that a stage keeps for its updates, predictions and
   /// disturbances.

@@ -66,7 +66,7 @@ Ties ties_with(std::size_t index, const std::vector<NamedCell>& cells, bool of_s
     ties.not_finite = ties.not_finite || !finite;
     if (!compared)
       not_compared.push_back(cells[i].name);
-    else if (compared->interval(0.95).contains(0))
+    else if (compared->p() > 0.05)
       ties.names.push_back(cells[i].name);
     ties.not_compared = ties.not_compared && !compared;
   }

@@ -56,6 +56,11 @@ struct Comparison {
   /// in magnitude: at 0.05 it decides as the 95 % interval does. 0 or 1 if the differences are
   /// constant.
   double p_beyond(double margin) const;
+
+ private:
+  /// What rounding may make of a constant difference: one of a single step may be none, whatever
+  /// its last bits are.
+  double rounding() const;
 };
 
 /// Whether a value is finite and so small that squares of variances of such values are, too.

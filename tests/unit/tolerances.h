@@ -229,6 +229,8 @@ inline const double kJitterDeviation = deviation_of(40'000, 0.2);
 inline constexpr double kProbes = 1e-8;
 /// What the program promises of predicted memory: within ten percent.
 inline constexpr double kPromisedMemory = 0.1;
+/// And within a quarter where backwards are split, as measured.
+inline constexpr double kPromisedMemoryOfHalves = 0.25;
 /// The most of a small stage's memory that kernels need for themselves. It depends on the
 /// processor: without AVX-512, oneDNN reorders the weights of layers of 8 channels into blocks of
 /// 8 × 8 and needs a fifth of what such a ResNet-18 needs; with AVX-512 it needs less than a tenth.

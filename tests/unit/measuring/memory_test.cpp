@@ -47,9 +47,14 @@ constexpr const char* kSchemes[] = {
     "scheme: {name: gpipe}, pipeline: {stages: 2, microbatches: 2, recompute: except_last}",
     "scheme: {name: spectrain, version: 1}, pipeline: {stages: 3, recompute: always}",
 };
+constexpr const char* kSplit[] = {
+    "scheme: {name: zb_h1}, pipeline: {stages: 3, microbatches: 4}",
+    "scheme: {name: zb_h2}, pipeline: {stages: 3, microbatches: 6}",
+};
 
 void expect_predicted(const Small& small, const char* scheme, const char* precision,
-                      const char* format = "contiguous") {
+                      const char* format = "contiguous",
+                      double within = tolerance::kPromisedMemory) {
   const std::string text = concat(
       "{dataset: {name: synthetic}, model: ", small.model, ", ", small.more, scheme,
       ", loader: {batch_size: 8}, optimizer: {name: sgd, momentum: 0.9}, train: {precision: ",
@@ -63,7 +68,7 @@ void expect_predicted(const Small& small, const char* scheme, const char* precis
   for (std::size_t stage = 0; stage < measured.size(); ++stage) {
     const auto peak = static_cast<double>(measured[stage]);
     const double error = static_cast<double>(predicted[stage].total()) / peak - 1;
-    EXPECT_LE(std::abs(error), tolerance::kPromisedMemory)
+    EXPECT_LE(std::abs(error), within)
         << small.model << ", " << scheme << ", " << precision << ", " << format << ", stage "
         << stage << ": " << predicted[stage].total() << " predicted, " << measured[stage]
         << " measured";
@@ -76,7 +81,7 @@ constexpr Small kSmallEncoder{
 
 TEST(Memory, IsPredictedWithinTenPercentOfWhatAStageNeeds) {
   for (const Small& small : {kSmallResNet, kSmallEncoder})
-    for (const char* scheme : {kSchemes[0], kSchemes[2], kSchemes[3]})
+    for (const char* scheme : {kSchemes[0], kSchemes[2], kSchemes[3], kSplit[0], kSplit[1]})
       expect_predicted(small, scheme, "float32");
   expect_predicted(kSmallResNet, kSchemes[0], "bfloat16");
   expect_predicted(kSmallResNet, kSchemes[2], "bfloat16", "channels_last");
@@ -85,6 +90,15 @@ TEST(Memory, IsPredictedWithinTenPercentOfWhatAStageNeeds) {
 TEST(Memory, IsPredictedForEveryModelAndSchedule) {
   for (const Small& small : kSmall)
     for (const char* scheme : kSchemes) expect_predicted(small, scheme, "float32");
+}
+
+/// What the first half keeps is measured layer by layer, with the outputs, whether the layers
+/// behind need these or not: of the twelve models, stages were 25 % larger to 21 % smaller than
+/// predicted.
+TEST(Memory, OfSplitBackwardsIsPredictedForEveryModel) {
+  for (const Small& small : kSmall)
+    for (const char* scheme : kSplit)
+      expect_predicted(small, scheme, "float32", "contiguous", tolerance::kPromisedMemoryOfHalves);
 }
 
 /// Heads whose losses are their own stage's, are sent on, and are the next stage's, too.

@@ -30,6 +30,15 @@ std::string sentence(const Table& table) {
   return best_cells(table).value().sentence;
 }
 
+TEST(BestCells, SaysHowManyHaveNotReachedTheLoss) {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(sentence(table_of({{"gpipe", {20, 21, 22}},
+                               {"xpipe", {20, kNever, 22}},
+                               {"pipedream", {kNever, kNever, kNever}}},
+                              "steps_to")),
+            "Best: gpipe (21); not all runs of 2 others reached the loss");
+}
+
 TEST(BestCells, NamesThoseThanWhichTheBestIsNotSignificantlyBetter) {
   EXPECT_EQ(sentence(table_of({{"gpipe", {0.86, 0.87, 0.88}},
                                {"xpipe", {0.87, 0.86, 0.89}},

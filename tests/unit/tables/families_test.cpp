@@ -50,6 +50,24 @@ TEST(Families, AreCorrectedOverAllTablesAndWhatHasNotRun) {
   EXPECT_EQ(decided.find_path("claims.2.say")->text, "P3: d");
 }
 
+/// The sentence of a table has the correction of that table's claims.
+TEST(Families, SayTheCorrectedPOfTheFamily) {
+  const auto why = [](const std::string& sentence) {
+    const std::string more = concat(kLessThan, R"(, "why": ")", sentence, "\"");
+    const Value decided =
+        decided_together({table({claim("P1: a", "0.01", more), claim("P2: b", "0.02", kLessThan)}),
+                          table({claim("P3: c", "0.03", kLessThan)})},
+                         {});
+    return decided.find_path("claims.0.tests.0.why")->text;
+  };
+  EXPECT_EQ(why("between 1 and 3, p 0.01, with Holm's correction 0.02"),
+            "between 1 and 3, p 0.01, with Holm's correction 0.03");
+  EXPECT_EQ(why("between 1 and 3, p 0.01, with Holm's correction 0.02; by signs 0.2"),
+            "between 1 and 3, p 0.01, with Holm's correction 0.03; by signs 0.2");
+  EXPECT_EQ(why("between 1 and 3, p 0.01"), "between 1 and 3, p 0.01, with Holm's correction 0.03")
+      << "the only claim of its table";
+}
+
 TEST(Families, HoldALessWhereBothTestsSaySo) {
   EXPECT_EQ(alone("0.05", kLessThan), "held");
   EXPECT_EQ(alone("0.051", kLessThan), "not shown");

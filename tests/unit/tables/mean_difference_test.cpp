@@ -104,6 +104,26 @@ TEST(MeanDifference, SharesOfSamplesAreKnownToOneSample) {
   EXPECT_EQ(scores->resolution, irrational[2] - irrational[1]) << "no step is common to them";
 }
 
+/// A difference of one sample may be none, and one of two samples is one, whatever the last bits.
+TEST(MeanDifference, OfOneSampleIsNoneWhateverRoundingDoes) {
+  const std::vector<std::string> seeds{"1", "2", "3"};
+  for (const int samples : {100, 277, 1000, 10000, 999983})
+    for (int i = 0; i < 40; ++i) {
+      const auto shares = [&](int more) {
+        std::vector<double> all;
+        for (const int part : {40 + i, 47 + i, 60 - i})
+          all.push_back(static_cast<double>(part + more) / samples);
+        return all;
+      };
+      for (const int step : {1, -1})
+        EXPECT_EQ(compare_means({shares(0), seeds}, {shares(step), seeds})->p(), 1)
+            << samples << " " << i;
+      if (i == 20) continue;  // 60, 67 and 40 of 100 samples, less two, are even: the step is two
+      EXPECT_EQ(compare_means({shares(0), seeds}, {shares(3), seeds})->p(), 0)
+          << samples << " " << i;
+    }
+}
+
 TEST(MeanDifference, OneOrTwoRunsTellNothing) {
   EXPECT_FALSE(compare_means({{1, 2}, {"1", "2"}}, {{90, 91}, {"1", "2"}}).has_value());
   EXPECT_FALSE(compare_means({{1}, {"1"}}, {{90, 91, 92}, {"1", "2", "3"}}).has_value());

@@ -113,6 +113,18 @@ TEST_F(Plots, GnuplotIsToldOfLinesBandsAndWhatWasPublished) {
     EXPECT_NE(script.find(part), std::string::npos) << part << "\n" << script;
 }
 
+/// gnuplot would leave out the points of a band whose lower edge a logarithmic axis does not have.
+TEST_F(Plots, ABandThatReachesBelowALogarithmicAxisEndsAtTheLeastThatIsDrawn) {
+  Picture picture{.metric = "test_loss",
+                  .curves = {{.name = "PD", .points = {{1, 5, 2, 3}, {2, 4, 6, 3}}, .runs = 3},
+                             {.name = "ST", .points = {{1, 0.5, 0, 1}}, .color = 1, .runs = 1}}};
+  EXPECT_NE(gnuplot_script(picture, PictureFormat::Svg, "x.svg").find("2 4 -2 10\n"),
+            std::string::npos);
+  picture.log_y = true;
+  EXPECT_NE(gnuplot_script(picture, PictureFormat::Svg, "x.svg").find("1 5 3 7\n2 4 0.5 10\n"),
+            std::string::npos);
+}
+
 TEST_F(Plots, LinesThatAreEqualEverywhereAreOne) {
   const auto pictures = make_pictures(
       spec("{pictures: pipeline.stages, lines: label}"),

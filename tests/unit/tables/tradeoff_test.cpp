@@ -4,6 +4,7 @@
 
 #include "core/config/json.h"
 #include "core/tables/results_json.h"
+#include "core/tables/run_keys.h"
 #include "tests/unit/records/run_folders.h"
 
 namespace pipewright {
@@ -38,6 +39,14 @@ TEST_F(Tradeoffs, TheParetoSetIsWhatNoOtherBeatsInBoth) {
   for (const TradeoffRow& row : rows)
     if (row.efficient) efficient.push_back(row.name);
   EXPECT_EQ(efficient, (std::vector<std::string>{"fastest", "fast and fair", "slow and good"}));
+}
+
+TEST(ShownMean, HasFourDigitsOfTheMeanHoweverSmallItIs) {
+  EXPECT_EQ(shown_mean(true, 0.931, 0.0022), "93.10 ± 0.22");
+  EXPECT_EQ(shown_mean(false, 0.0027, 0.0002), "0.002700 ± 0.000200");
+  EXPECT_EQ(shown_mean(false, 3.5e-12, 1e-13), "3.500e-12 ± 1.0e-13");
+  EXPECT_EQ(shown_mean(false, 1234, kNoNumber), "1234");
+  EXPECT_EQ(shown_number("test_accuracy", -1e-7), "0.00");
 }
 
 TEST_F(Tradeoffs, StandInJsonWithTheirNumbers) {

@@ -175,6 +175,30 @@ TEST(Idle, PartsAddUpToItsLengthAndTheBubbleIsTheSimulators) {
   }
 }
 
+/// Whatever the machine: with replicas a worker that waits in its own reduction is itself waited
+/// for.
+TEST(Idle, PartsAddUpWithReplicas) {
+  for (const double slowdown : {1.0, 1.5, 4.0})
+    for (const int microbatches : {1, 4}) {
+      const Schedule schedule = pipeline_schedule(
+          {.stages = 3, .replicas = 2, .microbatches = microbatches, .minibatches = 3},
+          {.flush = true});
+      Hardware hardware = ideal_hardware(6);
+      hardware.within.latency = 0.25;
+      hardware.devices[1].slowdown = slowdown;
+      hardware.jitter = 0.3;
+      std::vector<StageCost> costs = equal_costs(3);
+      for (StageCost& cost : costs) cost.update = 0.25;
+      const Simulation simulation = simulate(prove(schedule), costs, hardware, {.memory = false});
+      for (const Idle& idle : idle_times(prove(schedule), simulation.spans)) {
+        double parts = 0;
+        for (const double each : idle.parts) parts += each;
+        EXPECT_NEAR(parts, idle.length(), tolerance::kFewOperations * simulation.makespan)
+            << slowdown << " " << microbatches << " worker " << idle.worker << " at " << idle.begin;
+      }
+    }
+}
+
 TEST(MeasuredTimes, SayForWhomAWorkerWaitedLongest) {
   const Spans spans{{{0, 2}}, {{.begin = 5, .end = 7, .decoding = 0.5}}};
   const MeasuredTimes times = measured_times(prove(forwards(2, 1)), spans);
@@ -192,6 +216,17 @@ TEST(Planned, IsTheScheduleWithTheMediansAndFreeLinks) {
   // Medians 1 and 2 s: the plan is 1 + 2 + 2 + 2 s.
   const Spans spans{{{0, 1}, {1, 2}, {2, 6}}, {{4, 6}, {6, 8}, {9, 14}}};
   EXPECT_EQ(planned(prove(forwards(2, 3)), spans).makespan, 7);
+}
+
+/// A recomputation may take longer than the forward that kept nothing.
+TEST(Planned, TakesTheMedianOfRecomputations) {
+  Schedule schedule = pipeline_schedule({.stages = 1}, {.flush = true});
+  std::vector<Action>& actions = schedule.workers[0];
+  Action again = actions[0];
+  again.kind = ActionKind::Recompute;
+  actions.insert(actions.begin() + 1, again);
+  const Spans spans{{{0, 1}, {1, 3}, {3, 7}, {7, 7.5}}};
+  EXPECT_EQ(planned(prove(schedule), spans).makespan, 7.5);
 }
 
 TEST(Planned, OfASimulationWithoutLinksIsThatSimulation) {

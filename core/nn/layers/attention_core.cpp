@@ -53,7 +53,7 @@ at::Tensor AttentionCore::attend_to_all(const at::Tensor& q, const at::Tensor& o
     const bool square = q.size(-2) == k.size(-2);  // else keys of earlier slices come first
     if (q.is_meta()) {
       count_multiply_adds(2 * static_cast<double>(q.numel()) * static_cast<double>(k.size(-2)));
-      constexpr int kOfScores = 2;  // a mask becomes numbers that are added to the scores
+      constexpr int kOfScores = 3;  // a mask becomes numbers that are added to the scores
       const bool masked = keys.defined() || (options_.causal && !square);
       const at::Tensor output = at::empty_like(q);
       return made_on_meta({q, k, v}, output, {q, k, v, output, at::empty_like(q.select(-1, 0))},
@@ -86,7 +86,7 @@ at::Tensor AttentionCore::shares_on_meta(const at::Tensor& scores, const at::Ten
     kept.push_back(at::empty({keys.defined() ? scores.size(0) : 1, 1,
                               options_.causal ? scores.size(2) : 1, scores.size(3)},
                              scores.options().dtype(at::kBool)));
-  constexpr int kMasked = 3 + 6;  // its inverse, which fills a copy; LibTorch's _safe_softmax
+  constexpr int kMasked = 3 + 5;  // its inverse, which fills a copy; LibTorch's _safe_softmax
   return made_on_meta({scores}, shares, kept, masked ? kMasked + operators_of_mask(keys) : 1);
 }
 

@@ -103,7 +103,7 @@ std::vector<Case> cases() {
       {"average-pool to 1", average_pool_to(1), kImages, kMean},
       {"average-pool to 3, products on a GPU", average_pool_to(3), kImages,
        1 - kOperatorsOfProducts},
-      {"upsample", upsample_nearest(2), kImages},
+      {"upsample, for which the CPU makes two tables", upsample_nearest(2), kImages, 2},
       {"average over tokens", average_over_tokens(), kTexts, kMean},
       {"flatten", flatten(), kTexts},
       {"dropout", dropout(0.5), kTexts},
@@ -134,7 +134,8 @@ TEST(Operators, OfAnLstmAreThoseOfItsStepsOnAGpu) {
   for (const std::int64_t steps : {1, 5, 200}) {
     const auto on_cpu = operators([&] {
       at::Tensor h = at::zeros({2, 4});
-      const at::Tensor x = at::ones({2, steps, 8}), w = at::ones({16, 8}), v = at::ones({16, 4});
+      const at::Tensor x = at::ones({2, steps, 8}), w = at::ones({16, 8}).set_requires_grad(true),
+                       v = at::ones({16, 4}).set_requires_grad(true);
       const at::Tensor gates = at::linear(x.transpose(0, 1), w);
       std::vector<at::Tensor> outputs;
       for (const at::Tensor& each : gates.unbind()) {

@@ -103,7 +103,7 @@ std::vector<Case> cases() {
       {"average-pool to 1", average_pool_to(1), kImages, kMean},
       {"average-pool to 3, products on a GPU", average_pool_to(3), kImages,
        1 - kOperatorsOfProducts},
-      {"upsample, for which the CPU makes two tables", upsample_nearest(2), kImages, 2},
+      {"upsample, which the CPU does in three", upsample_nearest(2), kImages, 2},
       {"average over tokens", average_over_tokens(), kTexts, kMean},
       {"flatten", flatten(), kTexts},
       {"dropout", dropout(0.5), kTexts},

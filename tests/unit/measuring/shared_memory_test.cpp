@@ -93,7 +93,7 @@ TEST(SharedMemory, IsThatOfTheCutWhichIsPlannedAndNotOfTheExperiments) {
 
 /// Each of the two copies sends the other its gradient, which its backward makes.
 TEST(SharedMemory, OfCopiesThatAreTiedLateIsThatOfAGradient) {
-  const Experiment tied = decoder("gpipe", ", tie: late"), plain = decoder("gpipe", "");
+  const Experiment tied = decoder("pipedream", ", tie: late"), plain = decoder("pipedream", "");
   const Profile profile = measure(plain, {.device = at::kMeta});
   const Sizes cut{2, std::ssize(profile.layers) - 2};
   const auto with = stage_memories(tied, profile, 2).of_cut(cut);

@@ -2,11 +2,13 @@
 #include "core/cost/pipedream_partition.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/base/wording.h"
+#include "core/cost/cost.h"
 #include "core/system/machine_limits.h"
 
 namespace pipewright {
@@ -35,11 +37,14 @@ class Level {
         width_(as_size(units_ + 1)),
         weights_(n_ + 1, 0),
         compute_(n_ + 1, 0),
+        first_compute_(n_ + 1, 0),
         seconds_(begins_ * (n_ + 1) * width_, std::numeric_limits<double>::infinity()) {
     for (std::size_t i = 0; i < n_; ++i) {
       const LayerCost& layer = profile.layers[i];
       weights_[i + 1] = weights_[i] + static_cast<double>(layer.parameter_bytes);
       compute_[i + 1] = compute_[i] + rules.microbatches * (layer.forward + layer.backward);
+      const SentGradient unsent = sent_gradient(std::span(profile.layers).first(i + 1));
+      first_compute_[i + 1] = compute_[i + 1] - rules.microbatches * unsent.backward;
     }
     std::vector<double> last_stages(n_ * width_);
     for (std::size_t end = 1; end <= n_; ++end) {
@@ -101,6 +106,7 @@ class Level {
 
   double replicated(std::size_t begin, std::size_t end, int m) const {
     const double compute = below_ != nullptr ? below_->seconds(begin, end, below_->units())
+                           : begin == 0      ? first_compute_[end]
                                              : compute_[end] - compute_[begin];
     const double weights = weights_[end] - weights_[begin];
     if (rules_.cost == PipeDreamRules::Cost::Paper)
@@ -128,6 +134,8 @@ class Level {
   std::size_t width_;            ///< how many numbers of units there are, 0 included
   std::vector<double> weights_;  ///< bytes of all layers before each layer
   std::vector<double> compute_;  ///< seconds of all layers before each layer, on one worker
+  /// The same of a first stage that ends before each layer: nobody needs its input's gradient.
+  std::vector<double> first_compute_;
   std::vector<double> seconds_;  ///< [(begin · (n + 1) + end) · width + units]
 };
 

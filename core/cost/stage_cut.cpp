@@ -46,15 +46,21 @@ std::vector<std::int64_t> least_memory(const Profile& profile, const StageMemori
 [[noreturn]] void refuse(const Profile& profile, const StageMemories& memories,
                          const CutRules& rules) {
   const auto cut = least_memory(profile, memories, rules);
-  const auto stages = memories.of_cut(cut);
-  const auto tightest = std::ranges::max_element(stages, {}, &StageMemory::total);
-  const auto stage = static_cast<std::size_t>(tightest - stages.begin());
+  std::vector<std::int64_t> needed;
+  std::size_t begin = 0;
+  for (const std::int64_t layers : cut) {
+    const std::size_t end = begin + static_cast<std::size_t>(layers);
+    needed.push_back(memories.of(begin, end, static_cast<int>(needed.size())).total());
+    begin = end;
+  }
+  const auto tightest = std::ranges::max_element(needed);
+  const auto stage = static_cast<std::size_t>(tightest - needed.begin());
   throw Error(ErrorKind::Experiment,
               concat("no cut into ", counted(rules.stages, "stage"), " fits into ",
                      bytes_text(rules.memory),
                      " per worker (pipeline.cut.memory): in the cut that needs least, stage ",
                      stage, " (", stage_names(profile, cut)[stage], ") needs ",
-                     bytes_text(tightest->total()), "; take more stages or smaller micro-batches"));
+                     bytes_text(*tightest), "; take more stages or smaller micro-batches"));
 }
 
 }  // namespace

@@ -22,10 +22,11 @@ struct CutRow {
 std::vector<CutRow> rows_of(const Profile& profile, const StageMemories& memories,
                             const CutRules& rules, std::span<const std::int64_t> balance) {
   std::vector<CutRow> rows;
+  const std::vector<StageMemory> needed = memories.of_cut(balance);
   std::size_t begin = 0;
   for (const std::int64_t layers : balance) {
     CutRow row{.begin = begin, .end = begin + static_cast<std::size_t>(layers)};
-    row.memory = memories.of(row.begin, row.end, static_cast<int>(rows.size())).total();
+    row.memory = needed[rows.size()].total();
     for (std::size_t i = row.begin; i < row.end; ++i) {
       row.parameters += static_cast<double>(profile.layers[i].parameters);
       if (!profile.timed) row.seconds += profile.layers[i].flops;

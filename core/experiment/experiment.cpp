@@ -6,6 +6,7 @@
 
 #include "core/base/text.h"
 #include "core/base/wording.h"
+#include "core/nn/layers/subspace.h"
 #include "core/nn/memory_format.h"
 #include "core/nn/skips.h"
 #include "core/schedule/schedule_size.h"
@@ -37,6 +38,13 @@ Holdings Experiment::holdings(const Schedule& schedule) const {
           .sums = shape.microbatches > 1 || shape.slices > 1 || shape.replicas > 1 ||
                   !schedule.auxiliary.empty() || !gradient_rules.empty() ||
                   perturbation.gradient_delay > 0};
+}
+
+std::int64_t Experiment::fixed_bytes() const {
+  const auto* const fixed = dynamic_cast<const FixedNumbers*>(model.get());
+  return fixed == nullptr ? 0
+                          : fixed->fixed_numbers() *
+                                static_cast<std::int64_t>(c10::elementSize(train.precision.values));
 }
 
 double Experiment::learning_rate(std::int64_t step, std::int64_t minibatches_per_epoch,

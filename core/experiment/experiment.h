@@ -165,6 +165,9 @@ struct Experiment {
   }
   /// What its stages hold under a schedule. Must not outlive the experiment.
   Holdings holdings(const Schedule& schedule) const;
+  /// Bytes of numbers that the model fixes beside its parameters (FixedNumbers), which each worker
+  /// holds once for all of its stages.
+  std::int64_t fixed_bytes() const;
   /// The learning rate of mini-batch `step` of a training of so many mini-batches, before gradient
   /// rules and schemes change it. Before the first mini-batch it is that of the first, after the
   /// last that of the last, because predictions may stand for updates there. A schedule per epoch

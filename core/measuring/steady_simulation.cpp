@@ -7,7 +7,6 @@
 #include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/base/wording.h"
-#include "core/nn/layers/subspace.h"
 #include "core/nn/precision.h"
 #include "core/schedule/schedule_size.h"
 #include "core/simulation/simulate.h"
@@ -165,7 +164,7 @@ SteadySimulation SteadySimulator::on(const Hardware& hardware, const SteadySetti
              .transfers = settings.transfers,
              .optimizer_state = schedule.optimizer_state,
              .optimizer_tables = tables_in_costs(schedule.optimizer_tables, settled_, costs.stages),
-             .fixed = schedule.fixed}),
+             .fixed = settled_.fixed_bytes()}),
         .minibatches = count,
         .samples = costs.minibatch.value_or(experiment_.loader.batch_size),
         .costs_from = costs.from,
@@ -201,9 +200,6 @@ const SteadySimulator::Held& SteadySimulator::held(int minibatches) {
   const Holdings held = settled_.holdings(made.proved.schedule);
   made.optimizer_state = held.slots();
   made.optimizer_tables = held.table_bytes(settled_.stage_layers_and_heads());
-  if (const auto* const model = dynamic_cast<const FixedNumbers*>(settled_.model.get()))
-    made.fixed = model->fixed_numbers() *
-                 static_cast<std::int64_t>(c10::elementSize(settled_.train.precision.values));
   return schedules_.emplace(minibatches, std::move(made)).first->second;
 }
 

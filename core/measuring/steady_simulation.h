@@ -90,7 +90,6 @@ class SteadySimulator {
     ProvedSchedule proved;
     double optimizer_state = 0;                       ///< bytes per byte of parameters
     std::vector<std::int64_t> optimizer_tables = {};  ///< bytes besides, of each stage
-    std::int64_t fixed = 0;                           ///< SimulationOptions::fixed
   };
 
   SourcedCosts costs_on(const Hardware& hardware, std::vector<std::string>& untimed);

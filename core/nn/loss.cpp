@@ -91,8 +91,9 @@ class BinaryCrossEntropy final : public Loss {
       shape[0] = output.size(0);
       y = y.view(shape).expand_as(output);
     }
+    constexpr int kOperators = 6;  // of LibTorch's loss
     if (output.is_meta())
-      return made_on_meta({output}, at::empty({}, output.options()), {output, y});
+      return made_on_meta({output}, at::empty({}, output.options()), {output, y}, kOperators);
     return at::binary_cross_entropy_with_logits(output, y);
   }
 

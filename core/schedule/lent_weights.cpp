@@ -12,11 +12,16 @@ bool shares_weights(const PipelineShape& shape) {
          std::ranges::any_of(shape.skips, [](const Skip& each) { return each.lent_bytes > 0; });
 }
 
-LentWeights::LentWeights(const Schedule& schedule, const PassIndex& index, const Versions& versions)
-    : slots_(index.slots()) {
-  for (const Skip& skip : schedule.shape.skips)
-    if (skip.lent_bytes > 0)
-      loans_.push_back({skip.from, skip.to, skip.lent_bytes, skip.parameter});
+std::vector<Loan> loans_of(const PipelineShape& shape) {
+  std::vector<Loan> loans;
+  for (const Skip& skip : shape.skips)
+    if (skip.lent_bytes > 0) loans.push_back({skip.from, skip.to, skip.lent_bytes, skip.parameter});
+  return loans;
+}
+
+LentWeights::LentWeights(const Schedule& schedule, const PassIndex& index, const Versions& versions,
+                         std::vector<Loan> loans)
+    : slots_(index.slots()), loans_(std::move(loans)) {
   for (const Loan& loan : loans_) mark(schedule, index, versions, loan);
 }
 
@@ -64,7 +69,11 @@ ActionPlace LentWeights::giver(const Action& action, int to) const {
 }
 
 BorrowedBytes::BorrowedBytes(const ProvedSchedule& proved)
-    : slots_(proved.index.slots()), lent_(proved.schedule, proved.index, proved.versions) {
+    : BorrowedBytes(proved, loans_of(proved.schedule.shape)) {}
+
+BorrowedBytes::BorrowedBytes(const ProvedSchedule& proved, std::vector<Loan> loans)
+    : slots_(proved.index.slots()),
+      lent_(proved.schedule, proved.index, proved.versions, std::move(loans)) {
   for (const TiedCopies& tied : proved.schedule.shape.tied)
     for (const int stage : {tied.first, tied.second}) copies_[stage] += tied.bytes;
 }
@@ -125,6 +134,11 @@ std::int64_t BorrowedBytes::of(int stage, int replica) const {
       bytes += (held.copies + held.sum) * lent_.loans()[as_size(std::get<0>(key))].bytes;
   const auto late = late_.find({stage, replica});
   return late == late_.end() ? bytes : bytes + late->second * copies_.at(stage);
+}
+
+int BorrowedBytes::of_loan(std::size_t loan, int stage, int replica) const {
+  const auto found = held_.find({static_cast<int>(loan), stage, replica});
+  return found == held_.end() ? 0 : found->second.copies + found->second.sum;
 }
 
 std::int64_t BorrowedBytes::all() const {

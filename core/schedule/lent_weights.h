@@ -31,9 +31,16 @@ struct Loan {
   int parameter = 0;
 };
 
+/// Those of a shape.
+std::vector<Loan> loans_of(const PipelineShape& shape);
+
 class LentWeights {
  public:
-  LentWeights(const Schedule& schedule, const PassIndex& index, const Versions& versions);
+  /// The schedule may be one without these loans, as they are no part of its order.
+  LentWeights(const Schedule& schedule, const PassIndex& index, const Versions& versions,
+              std::vector<Loan> loans);
+  LentWeights(const Schedule& schedule, const PassIndex& index, const Versions& versions)
+      : LentWeights(schedule, index, versions, loans_of(schedule.shape)) {}
 
   const std::vector<Loan>& loans() const { return loans_; }
   /// Whether the weights cross for this forward of a stage that borrows them from stage `from`.
@@ -73,11 +80,15 @@ class LentWeights {
 class BorrowedBytes {
  public:
   explicit BorrowedBytes(const ProvedSchedule& proved);
+  /// Of these loans in the place of the schedule's.
+  BorrowedBytes(const ProvedSchedule& proved, std::vector<Loan> loans);
 
   void begin(const Action& action);
   /// `last`: no later pass of the stage reads what its forward of this micro-batch has kept.
   void end(const Action& action, bool last);
   std::int64_t of(int stage, int replica) const;
+  /// The copies and sums of one of the loans that a stage of it, owner or borrower, holds.
+  int of_loan(std::size_t loan, int stage, int replica) const;
   /// Of all stages that the actions were of.
   std::int64_t all() const;
 

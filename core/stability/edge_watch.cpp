@@ -40,7 +40,7 @@ std::string EdgeWatch::warning() {
     const StageStability& own = report_.stages[as_size(stage)];
     return concat("warning: stage ", stage,
                   " has exceeded its stability limit for one epoch: lr × ",
-                  report_.rule.preconditioned ? "preconditioned " : "",
+                  report_.dynamics.rule.preconditioned ? "preconditioned " : "",
                   "sharpness = ", rounded_text(standing.lr * standing.curvature), ", limit ",
                   rounded_text(own.edge), " (", circumstances(report_, own),
                   "). Values near the limit are normal; staying "

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <numeric>
 #include <optional>
@@ -120,6 +121,29 @@ class ColumnGain {
   ClosedLoop loop_;
 };
 
+/// The largest stable learning rate of weights that decay with that very rate: a fixed point of
+/// `edge_with`, which says the edge with the decay at a given rate. The edge usually depends little
+/// on the decay, so each step comes nearer by orders of magnitude.
+double with_own_decay(const LinearRule& rule, const std::function<double(double)>& edge_with) {
+  const double undecayed = edge_with(0);
+  if (rule.l2 + rule.decoupled == 0 || !std::isfinite(undecayed)) return undecayed;
+  constexpr int kSteps = 8, kHalvings = 50;
+  constexpr double kAgreement = 1e-12;
+  double lr = undecayed;
+  for (int i = 0; i < kSteps; ++i) {
+    const double next = edge_with(lr);
+    if (std::abs(next - lr) <= kAgreement * lr) return next;
+    lr = next;
+  }
+  double low = 0, high = undecayed;
+  while (edge_with(high) > high) high *= 2;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = std::midpoint(low, high);
+    (edge_with(middle) > middle ? low : high) = middle;
+  }
+  return low;
+}
+
 double edge_with_decay(const Dynamics& dynamics, const Hessian& hessian, const Blocks& blocks,
                        double lr, const std::function<void()>& progress) {
   const ColumnGain columns(dynamics, lr);
@@ -164,6 +188,15 @@ double edge_alone(const Dynamics& dynamics, int stage) {
                   {.decay_lr = dynamics.lr, .discrepancy = dynamics.discrepancy}});
 }
 
+double largest_lr_alone(const Dynamics& dynamics, int stage, double curvature) {
+  if (curvature <= 0) return std::numeric_limits<double>::infinity();
+  return with_own_decay(dynamics.rule, [&](double decay_lr) {
+    Dynamics decaying = dynamics;
+    decaying.lr = decay_lr;
+    return edge_alone(decaying, stage) / curvature;
+  });
+}
+
 double coupled_edge(const Dynamics& dynamics, const Hessian& hessian, const Blocks& blocks,
                     const std::function<void()>& progress) {
   // Only products of curvatures with the learning rate count, so curvatures of around 1 will do.
@@ -174,29 +207,9 @@ double coupled_edge(const Dynamics& dynamics, const Hessian& hessian, const Bloc
   Hessian scaled = hessian;
   for (std::vector<double>& row : scaled)
     for (double& each : row) each /= unit;
-  const auto edge_with = [&](double decay_lr) {
+  return with_own_decay(dynamics.rule, [&](double decay_lr) {
     return edge_with_decay(dynamics, scaled, blocks, decay_lr, progress) / unit;
-  };
-  const double undecayed = edge_with(0);
-  if (dynamics.rule.l2 + dynamics.rule.decoupled == 0 || !std::isfinite(undecayed))
-    return undecayed;
-  // The weights decay with the very learning rate that is looked for: a fixed point. The edge
-  // usually depends little on the decay, so each step comes nearer by orders of magnitude.
-  constexpr int kSteps = 8, kHalvings = 50;
-  constexpr double kAgreement = 1e-12;
-  double lr = undecayed;
-  for (int i = 0; i < kSteps; ++i) {
-    const double next = edge_with(lr);
-    if (std::abs(next - lr) <= kAgreement * lr) return next;
-    lr = next;
-  }
-  double low = 0, high = undecayed;
-  while (edge_with(high) > high) high *= 2;
-  for (int i = 0; i < kHalvings; ++i) {
-    const double middle = std::midpoint(low, high);
-    (edge_with(middle) > middle ? low : high) = middle;
-  }
-  return low;
+  });
 }
 
 int coupled_states(const Dynamics& dynamics, const Hessian& hessian, const Blocks& blocks) {

@@ -34,6 +34,10 @@ double heavy_ball_edge(int delay, double momentum);
 /// rate is stable, as with a momentum of 1.
 double edge_alone(const Dynamics& dynamics, int stage);
 
+/// The largest stable learning rate of one stage with this curvature, if no other stage has any;
+/// weights decay with it, and `lr` does not matter. Infinite if the curvature is not positive.
+double largest_lr_alone(const Dynamics& dynamics, int stage, double curvature);
+
 /// The largest stable learning rate of all stages together; weights decay with it, and `lr` does
 /// not matter. The Hessian must be symmetric, positive semidefinite, with as many rows for each
 /// stage as `blocks` says. `progress`, which may be empty, is called before each set of

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/base/as_size.h"
 #include "core/base/printed.h"
@@ -72,15 +73,15 @@ std::optional<double> curvature_of(const StabilityReport& report, int stage) {
 
 std::string circumstances(const StabilityReport& report, const StageStability& stage) {
   std::string text = concat("delay ", stage.delay.forward);
-  if (report.rule.momentum != 0) text += concat(", momentum ", report.rule.momentum);
+  if (report.dynamics.rule.momentum != 0)
+    text += concat(", momentum ", report.dynamics.rule.momentum);
   return text;
 }
 
 StabilityReport stability_report(const Dynamics& dynamics) {
   StabilityReport report{.lr = dynamics.lr,
-                         .rule = dynamics.rule,
-                         .effective_delay = effective_delay(dynamics.recurrence),
-                         .discrepancy = dynamics.discrepancy};
+                         .dynamics = dynamics,
+                         .effective_delay = effective_delay(dynamics.recurrence)};
   for (int stage = 0; stage < static_cast<int>(dynamics.recurrence.stages.size()); ++stage) {
     report.stages.push_back({.delay = delay_of(dynamics.recurrence, stage),
                              .rule = rule_text(dynamics, stage),
@@ -125,7 +126,10 @@ std::string stability_text(const StabilityReport& report) {
     if (measured) {
       const auto curvature = curvature_of(report, static_cast<int>(i));
       row.push_back(curvature ? rounded_text(*curvature) : "");
-      row.push_back(curvature && *curvature > 0 ? rounded_text(stage.edge / *curvature) : "");
+      row.push_back(
+          curvature && *curvature > 0
+              ? rounded_text(largest_lr_alone(report.dynamics, static_cast<int>(i), *curvature))
+              : "");
     }
     table.add(row);
   }
@@ -177,14 +181,17 @@ std::string measured_text(const StabilityReport& report) {
                          "; the smallest edge of a stage is ", rounded_text(tightest.edge), " (",
                          circumstances(report, tightest), ").\n");
   }
-  const auto stable = [&](const auto& measured) {
+  const auto room = [&](const auto& measured) {
     return report.stages[as_size(measured.first)].edge / std::max(measured.second, 0.0);
   };
-  const auto& [stage, curvature] = *std::ranges::min_element(report.measured.stages, {}, stable);
+  const auto& [stage, curvature] = *std::ranges::min_element(report.measured.stages, {}, room);
+  double stable = std::numeric_limits<double>::infinity();
+  for (const auto& [each, of_stage] : report.measured.stages)
+    stable = std::min(stable, largest_lr_alone(report.dynamics, each, of_stage));
   const bool all = report.measured.stages.size() == report.stages.size();
   text += standing_text(report, stage, curvature);
   text += concat("; ", all ? "all stages" : "the measured stages", " would be stable up to lr ",
-                 rounded_text(stable(std::pair(stage, curvature))), ".\n");
+                 rounded_text(stable), ".\n");
   const auto& furthest = report.measured.furthest;
   if (!furthest || furthest->when == report.measured.when) return text;
   return text + concat("Furthest it was in ", furthest->when, ", where ",
@@ -217,7 +224,7 @@ Value stability_value(const StabilityReport& report) {
   }
   Value value = mapping_of({{"stages", std::move(stages)},
                             {"lr", Value::of(report.lr)},
-                            {"discrepancy", Value::of(report.discrepancy)},
+                            {"discrepancy", Value::of(report.dynamics.discrepancy)},
                             {"effective_delay", Value::of(report.effective_delay)}});
   if (report.measured.model) value.at_or_add("model_curvature") = Value::of(*report.measured.model);
   if (!report.coupled) return value;
@@ -231,15 +238,16 @@ std::string stability_line(const StabilityReport& report) {
   const int number = tightest_stage(report);
   const StageStability& stage = report.stages[as_size(number)];
   if (stage.edge == 0)
-    return report.rule.momentum >= 1 ? concat("no learning rate is stable: momentum ",
-                                              report.rule.momentum, " is not below 1")
-                                     : concat("no learning rate is stable at stage ", number, " (",
-                                              circumstances(report, stage), ")");
+    return report.dynamics.rule.momentum >= 1
+               ? concat("no learning rate is stable: momentum ", report.dynamics.rule.momentum,
+                        " is not below 1")
+               : concat("no learning rate is stable at stage ", number, " (",
+                        circumstances(report, stage), ")");
   std::string line = concat("lr × curvature up to ", rounded_text(stage.edge), ", least at stage ",
                             number, " (", circumstances(report, stage), ")");
   if (report.lr > 0)
-    line += concat(": ", report.rule.preconditioned ? "preconditioned " : "", "curvature up to ",
-                   rounded_text(stage.edge / report.lr), " at lr ", report.lr);
+    line += concat(": ", report.dynamics.rule.preconditioned ? "preconditioned " : "",
+                   "curvature up to ", rounded_text(stage.edge / report.lr), " at lr ", report.lr);
   return line;
 }
 

@@ -47,10 +47,9 @@ struct MeasuredCurvature {
 
 struct StabilityReport {
   std::vector<StageStability> stages;
-  double lr = 0;
-  LinearRule rule;
+  double lr = 0;      ///< at which curvatures are judged
+  Dynamics dynamics;  ///< from which the edges follow
   double effective_delay = 0;
-  double discrepancy = 0;
   int first_mismatch = -1;  ///< first stage whose backward reads other weights than its forward
   std::optional<CoupledStability> coupled;
   MeasuredCurvature measured;

@@ -131,7 +131,7 @@ void take(const StabilityReport& report, SweptEdge& edge) {
   edge.forward = tightest.delay.forward;
   edge.backward = tightest.delay.backward;
   edge.lr = report.lr;
-  edge.preconditioned = report.rule.preconditioned;
+  edge.preconditioned = report.dynamics.rule.preconditioned;
   for (const StageStability& stage : report.stages)
     edge.oldest = std::max(edge.oldest, stage.delay.forward);
 }

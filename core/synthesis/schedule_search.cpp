@@ -94,7 +94,7 @@ class ScheduleSearch {
 
   /// Bytes that a worker holds in any schedule.
   double always_held(int worker) const {
-    double bytes = 0;
+    auto bytes = static_cast<double>(limits_.fixed);
     for (int stage = 0; stage < shape_.stages; ++stage) {
       const StageCost& cost = costs_[as_size(stage)];
       if (shape_.worker_of(stage, 0) == worker)
@@ -173,7 +173,8 @@ class ScheduleSearch {
     try {
       return simulate(proved, costs_, hardware_,
                       {.optimizer_state = limits_.optimizer_state,
-                       .optimizer_tables = limits_.optimizer_tables});
+                       .optimizer_tables = limits_.optimizer_tables,
+                       .fixed = limits_.fixed});
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::Schedule) throw;
       stop_ = error;

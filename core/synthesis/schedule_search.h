@@ -28,6 +28,7 @@ struct ScheduleLimits {
   double optimizer_state = 0;  ///< bytes that the optimizer keeps per byte of parameters
   /// [stage] bytes that it keeps besides; empty: none.
   std::vector<std::int64_t> optimizer_tables = {};
+  std::int64_t fixed = 0;  ///< bytes that every worker holds besides (SimulationOptions::fixed)
   /// Updates that may come between a forward and the update that applies its gradient.
   int staleness = 0;
 };

@@ -10,7 +10,6 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
-#include "core/nn/layers/subspace.h"
 #include "core/schedule/lent_weights.h"
 #include "core/stage/stage.h"
 #include "core/stage/weight_store.h"
@@ -64,10 +63,8 @@ void add_aside(const Plan& plan, const Team& team, HeldMemory& held) {
 
 /// Adds what the model fixes for all stages of a process together, where one is on its CPU.
 void add_fixed(const Experiment& e, HeldMemory& held) {
-  const auto* const model = dynamic_cast<const FixedNumbers*>(e.model.get());
-  if (model == nullptr || held.bytes == 0) return;
-  held.fixed = static_cast<double>(model->fixed_numbers()) *
-               static_cast<double>(c10::elementSize(e.train.precision.values));
+  if (held.bytes == 0) return;
+  held.fixed = static_cast<double>(e.fixed_bytes());
   held.bytes += held.fixed;
 }
 

@@ -169,14 +169,14 @@ MeasuredCurvature curvature_of_run(const std::filesystem::path& folder,
   const std::string hint = "expected `probes: [{name: sharpness, every: 200}]` in its experiment";
   if (!std::filesystem::exists(probes))
     throw Error(ErrorKind::Data, concat("the run has no probes.csv; ", hint), folder.string());
-  const char* quantity = report.rule.preconditioned ? "preconditioned" : "largest";
+  const char* quantity = report.dynamics.rule.preconditioned ? "preconditioned" : "largest";
   const LastProbeValues last = last_probe_values(folder, "sharpness", quantity);
   MeasuredCurvature measured{.stages = last.stages, .model = last.model, .when = ""};
   if (measured.empty())
-    throw Error(
-        ErrorKind::Data,
-        concat("has no ", report.rule.preconditioned ? "preconditioned " : "", "sharpness; ", hint),
-        probes.string());
+    throw Error(ErrorKind::Data,
+                concat("has no ", report.dynamics.rule.preconditioned ? "preconditioned " : "",
+                       "sharpness; ", hint),
+                probes.string());
   const int stages = static_cast<int>(report.stages.size());
   if (!measured.stages.empty() &&
       (measured.stages.begin()->first < 0 || measured.stages.rbegin()->first >= stages))
@@ -194,12 +194,12 @@ void print_notes(const StabilityReport& report, const Experiment& experiment,
     print(
         "\nnote: training drifts to the edge of stability by itself: a product near the edge is a "
         "state, one that stays past it is a warning\n");
-  if (report.rule.preconditioned)
+  if (report.dynamics.rule.preconditioned)
     print(
         "\nnote: curvature is that of the preconditioned Hessian P^-1/2 H P^-1/2, with %s's "
         "divisors P as they are\n",
         experiment.resolved.find_path(dotted(optimizer) + ".name")->text.c_str());
-  if (report.first_mismatch >= 0 && report.discrepancy == 0)
+  if (report.first_mismatch >= 0 && report.dynamics.discrepancy == 0)
     print(
         "\nnote: the backward of stage %d reads other weights than its forward; that is left out "
         "(--discrepancy 1 takes it as large as the curvature)\n",

@@ -131,6 +131,7 @@ ScheduleLimits limits_of(const CommandLine& line, const Experiment& experiment,
   limits.optimizer_state = held.slots();
   limits.optimizer_tables = tables_in_costs(held.table_bytes(experiment.stage_layers_and_heads()),
                                             experiment, costs.stages);
+  limits.fixed = experiment.fixed_bytes();
   const auto workers = static_cast<std::size_t>(shape.workers_per_replica());
   if (line.given("memory"))
     limits.memory.assign(workers, static_cast<std::int64_t>(memory(line)));

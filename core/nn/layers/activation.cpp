@@ -37,7 +37,7 @@ at::Tensor activate(Activation activation, const at::Tensor& x) {
 
 at::Tensor activate_in_place(Activation activation, at::Tensor x) {
   if (x.is_meta() && activation == Activation::Relu6)  // its backward needs x, so autograd copies x
-    return made_on_meta({x}, x.variable_data(), {at::empty_like(x)});
+    return made_on_meta({x}, x.variable_data(), {at::empty_like(x)}, 2);
   switch (activation) {
     case Activation::Identity: return x;
     case Activation::Relu: return at::relu_(x);

@@ -50,12 +50,15 @@ at::Tensor AttentionCore::attend_to_all(const at::Tensor& q, const at::Tensor& o
   const double scale =
       options_.scale > 0 ? options_.scale : 1 / std::sqrt(static_cast<double>(q.size(-1)));
   if (!(options_.dropout > 0 && pass.training)) {
+    const bool square = q.size(-2) == k.size(-2);  // else keys of earlier slices come first
     if (q.is_meta()) {
       count_multiply_adds(2 * static_cast<double>(q.numel()) * static_cast<double>(k.size(-2)));
+      constexpr int kOfScores = 3;  // a mask becomes numbers that are added to the scores
+      const bool masked = keys.defined() || (options_.causal && !square);
       const at::Tensor output = at::empty_like(q);
-      return made_on_meta({q, k, v}, output, {q, k, v, output, at::empty_like(q.select(-1, 0))});
+      return made_on_meta({q, k, v}, output, {q, k, v, output, at::empty_like(q.select(-1, 0))},
+                          masked ? 1 + kOfScores + operators_of_mask(keys) : 1);
     }
-    const bool square = q.size(-2) == k.size(-2);  // else keys of earlier slices come first
     if (!keys.defined() && (square || !options_.causal))
       return at::scaled_dot_product_attention(q, k, v, {}, 0, options_.causal, scale);
     return at::scaled_dot_product_attention(q, k, v, allowed(q, k, keys), 0, false, scale);
@@ -78,11 +81,18 @@ at::Tensor AttentionCore::attend_to_all(const at::Tensor& q, const at::Tensor& o
 at::Tensor AttentionCore::shares_on_meta(const at::Tensor& scores, const at::Tensor& keys) const {
   const at::Tensor shares = at::empty_like(scores);
   std::vector<at::Tensor> kept{shares};
-  if (keys.defined() || options_.causal)
+  const bool masked = keys.defined() || options_.causal;
+  if (masked)
     kept.push_back(at::empty({keys.defined() ? scores.size(0) : 1, 1,
                               options_.causal ? scores.size(2) : 1, scores.size(3)},
                              scores.options().dtype(at::kBool)));
-  return made_on_meta({scores}, shares, kept);
+  constexpr int kMasked = 3 + 5;  // its inverse, which fills a copy; LibTorch's _safe_softmax
+  return made_on_meta({scores}, shares, kept, masked ? kMasked + operators_of_mask(keys) : 1);
+}
+
+int AttentionCore::operators_of_mask(const at::Tensor& keys) const {
+  if (!options_.causal) return 0;
+  return keys.defined() ? 3 : 2;  // ones and their triangle, and both masks together
 }
 
 at::Tensor AttentionCore::allowed(const at::Tensor& q, const at::Tensor& k,

@@ -42,6 +42,8 @@ class AttentionCore {
   at::Tensor for_all_heads(const at::Tensor& x) const;
   at::Tensor attend_to_all(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                            const at::Tensor& keys, const Pass& pass) const;
+  /// The operators that make the mask, if it has one.
+  int operators_of_mask(const at::Tensor& keys) const;
   at::Tensor shares_on_meta(const at::Tensor& scores, const at::Tensor& keys) const;
   /// Mask of the keys that may be attended to, bool [batch or 1, 1, queries or 1, keys]; undefined:
   /// all may.

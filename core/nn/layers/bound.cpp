@@ -33,7 +33,8 @@ struct Bounded : torch::autograd::Function<Bounded> {
 LayerPtr bound(double c) {
   PIPEWRIGHT_CHECK(c > 0, "a bound of ", c);
   return layer_of([c](const at::Tensor& x) -> at::Tensor {
-    if (x.is_meta()) return made_on_meta({x}, at::empty_like(x), {at::empty_like(x)});
+    constexpr int kOperators = 5;  // of Bounded's forward
+    if (x.is_meta()) return made_on_meta({x}, at::empty_like(x), {at::empty_like(x)}, kOperators);
     return Bounded::apply(x, c);
   });
 }

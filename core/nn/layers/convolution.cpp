@@ -45,11 +45,11 @@ class Convolution final : public Layer {
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
                      std::span<at::Tensor>, const Pass&) const override {
     const at::Tensor bias = options_.bias ? parameters[1] : at::Tensor();
-    if (input.is_meta())
+    if (input.is_meta())  // a GPU adds the bias behind the convolution
       return made_on_meta({input, parameters[0], bias},
                           counted(at::empty(output_shape(input), input.options(),
                                             parameters[0].suggest_memory_format())),
-                          {input});
+                          {input}, options_.bias ? 2 : 1);
     return at::conv2d(input, parameters[0], bias, stride_, padding_, at::IntArrayRef{1, 1},
                       options_.groups);
   }

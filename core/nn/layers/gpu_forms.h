@@ -28,6 +28,8 @@ at::ScalarType at_least_float(const at::Tensor& tensor);
 /// columns alike. CUDA's backward of that adds atomically, so there it is two products of matrices.
 at::Tensor average_to(const at::Tensor& input, std::int64_t rows, std::int64_t columns);
 
+/// The operators that average_by_products() of images [n, c, h, w] in float32 starts.
+inline constexpr int kOperatorsOfProducts = 32;
 /// The same as two products on any device.
 at::Tensor average_by_products(const at::Tensor& input, std::int64_t rows, std::int64_t columns);
 

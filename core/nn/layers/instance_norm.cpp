@@ -20,7 +20,8 @@ class InstanceNorm final : public Layer {
                          "' has one value per channel to normalise; it needs larger images"));
     if (input.is_meta()) {
       const at::Tensor statistics = at::empty({2, input.size(0), input.size(1)}, input.options());
-      return made_on_meta({input}, at::empty_like(input), {input, statistics});
+      const bool narrow = at_least_float(input) != input.scalar_type();
+      return made_on_meta({input}, at::empty_like(input), {input, statistics}, narrow ? 3 : 1);
     }
     constexpr double kNoMomentum = 0;
     return at::instance_norm(input.to(at_least_float(input)), {}, {}, {}, {},

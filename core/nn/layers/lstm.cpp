@@ -50,15 +50,19 @@ at::Tensor cell_by_cell(const at::Tensor& x, std::span<const at::Tensor> w, Stat
 }
 
 /// The output of one direction on the meta device. The backward of cell_by_cell() saves the input
-/// and, for each step, the four gates, the cell and the output; oneDNN's LSTM saves more.
+/// and, for each step, the four gates, the cell and the output; oneDNN's LSTM saves more. Its
+/// operators are those of cell_by_cell(): a copy of the transposed input and its product, a product
+/// and a cell for each step, and the stack.
 at::Tensor on_meta(const at::Tensor& x, std::span<const at::Tensor> w, std::int64_t hidden) {
   const std::int64_t rows = x.size(0) * x.size(1);
   count_multiply_adds(static_cast<double>(rows) *
                       static_cast<double>((x.size(2) + hidden) * 4 * hidden));
   std::vector<at::Tensor> inputs{x};
   inputs.insert(inputs.end(), w.begin(), w.end());
+  const int copies = x.transpose(0, 1).is_contiguous() ? 0 : 1;
   const at::Tensor y = at::empty({x.size(0), x.size(1), hidden}, x.options());
-  return made_on_meta(inputs, y, {at::empty_like(x), at::empty({rows, 6 * hidden}, x.options())});
+  return made_on_meta(inputs, y, {at::empty_like(x), at::empty({rows, 6 * hidden}, x.options())},
+                      copies + 1 + 2 * x.size(1) + 1);
 }
 
 /// Maps [n, T, in] to [n, T, hidden], starting from `state`, which receives the state after the

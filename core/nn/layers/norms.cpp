@@ -19,6 +19,11 @@ at::ScalarType wide_format(const at::Tensor& x, const at::Tensor& weight) {
   return weight.defined() ? weight.scalar_type() : at_least_float(x);
 }
 
+/// A GPU's norm is one operator, in the wide format.
+int operators_of_norm(const at::Tensor& x, at::ScalarType wide) {
+  return x.scalar_type() == wide ? 1 : 3;
+}
+
 /// With r = 1/√(mean x² + eps) and n numbers a row: y = w x r, so that for a gradient g
 ///   dx = r (g w) − x r³/n Σ (g w x),   dw = Σ over rows of g x r.
 struct RmsNormalized : torch::autograd::Function<RmsNormalized> {
@@ -65,7 +70,8 @@ class LayerNorm final : public Layer {
                      std::span<at::Tensor>, const Pass&) const override {
     if (input.is_meta())
       return made_on_meta({input, parameters[0], parameters[1]}, at::empty_like(input),
-                          {input, at::empty({2, input.numel() / width_}, parameters[0].options())});
+                          {input, at::empty({2, input.numel() / width_}, parameters[0].options())},
+                          operators_of_norm(input, parameters[0].scalar_type()));
     return layer_norm_in_two_formats(input, parameters[0], parameters[1], eps_);
   }
 
@@ -102,7 +108,8 @@ at::Tensor rms_normalized(const at::Tensor& x, const at::Tensor& weight, double 
     std::vector<std::int64_t> rows = x.sizes().vec();
     rows.back() = 1;
     const at::Tensor root = at::empty(rows, x.options().dtype(wide_format(x, weight)));
-    return made_on_meta({x, weight}, at::empty_like(x), {x, root});
+    return made_on_meta({x, weight}, at::empty_like(x), {x, root},
+                        operators_of_norm(x, root.scalar_type()));
   }
   const auto gain = weight.defined() ? std::optional(weight) : std::nullopt;
   if (!x.is_cpu()) {  // LibTorch has one kernel for it there

@@ -41,7 +41,7 @@ LayerPtr average_pool_to(std::int64_t size) {
     if (!x.is_meta() || size == 1) return average_to(x, size, size);
     return made_on_meta(
         {x}, at::empty({x.size(0), x.size(1), size, size}, x.options(), x.suggest_memory_format()),
-        {x});
+        {x}, kOperatorsOfProducts);
   });
 }
 

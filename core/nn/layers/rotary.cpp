@@ -81,7 +81,8 @@ RotaryTable RotaryTables::made(std::int64_t positions, std::int64_t d,
 }
 
 at::Tensor rotated(const at::Tensor& x, const RotaryTable& table) {
-  if (x.is_meta()) return made_on_meta({x}, at::empty(x.sizes(), x.options()), {});
+  constexpr int kOperators = 4;  // of rotate()
+  if (x.is_meta()) return made_on_meta({x}, at::empty(x.sizes(), x.options()), {}, kOperators);
   return Rotated::apply(x, table.cosines, table.sines);
 }
 

@@ -3,6 +3,7 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "core/nn/meta/operation_count.h"
 #include "core/tensors/torch.h"
 
 namespace pipewright {
@@ -44,7 +45,8 @@ struct Operator : torch::autograd::Function<Operator> {
 }  // namespace
 
 at::Tensor made_on_meta(const std::vector<at::Tensor>& inputs, const at::Tensor& output,
-                        const std::vector<at::Tensor>& kept) {
+                        const std::vector<at::Tensor>& kept, std::int64_t operators) {
+  count_operators(operators);
   variable_list defined;
   for (const at::Tensor& input : inputs)
     if (input.defined()) defined.push_back(input);

@@ -33,7 +33,10 @@ void count_product(const at::RecordFunction& call) {
 
 /// Whether the operator only looks at the memory of its argument, or allocates some.
 bool computes_nothing(const at::RecordFunction& call) {
-  if (std::string_view(call.name()).starts_with("aten::empty")) return true;
+  const std::string_view name = call.name();
+  for (const char* const silent :
+       {"aten::empty", "aten::new_empty", "aten::resize_", "aten::_unsafe_view"})
+    if (name.starts_with(silent)) return true;
   const auto schema = call.operator_schema();
   if (!schema || schema->returns().empty()) return false;
   const c10::AliasInfo* const alias = schema->returns().front().alias_info();
@@ -48,7 +51,6 @@ struct OperatorCall final : at::ObserverContext {
     count_product(call);
     auto begun = std::make_unique<OperatorCall>();
     begun->outer = innermost;
-    if (innermost != nullptr) innermost->calls_others = true;
     begun->starts_nothing = computes_nothing(call);
     innermost = begun.get();
     return begun;
@@ -57,13 +59,14 @@ struct OperatorCall final : at::ObserverContext {
   static void end(const at::RecordFunction&, at::ObserverContext* context) {
     const auto& ended = static_cast<const OperatorCall&>(*context);
     innermost = ended.outer;
-    if (ended.calls_others || ended.starts_nothing) return;
-    if (OperationCount::counting() != nullptr) ++OperationCount::counting()->kernels;
+    if (!ended.calls_others && ended.starts_nothing) return;
+    if (innermost != nullptr) innermost->calls_others = true;
+    if (!ended.calls_others) count_operators(1);
   }
 
   static thread_local OperatorCall* innermost;
   OperatorCall* outer = nullptr;
-  bool calls_others = false;
+  bool calls_others = false;  ///< that compute something
   bool starts_nothing = false;
 };
 
@@ -94,6 +97,10 @@ double OperationCount::flops() const {
 
 std::int64_t OperationCount::kernels() const {
   return counts_.kernels;
+}
+
+void count_operators(std::int64_t count) {
+  if (OperationCount::counting() != nullptr) OperationCount::counting()->kernels += count;
 }
 
 void count_multiply_adds(double count) {

@@ -29,6 +29,7 @@ class OperationCount {
   };
 
   friend void count_multiply_adds(double count);
+  friend void count_operators(std::int64_t count);
   friend struct OperatorCall;
 
   static Counts*& counting();
@@ -37,8 +38,9 @@ class OperationCount {
   std::uint64_t callback_;
 };
 
-/// Adds to the count for a layer whose forward runs none of LibTorch's operators on the meta
+/// Add to the counts for a layer whose forward runs none of LibTorch's operators on the meta
 /// device.
 void count_multiply_adds(double count);
+void count_operators(std::int64_t count);
 
 }  // namespace pipewright

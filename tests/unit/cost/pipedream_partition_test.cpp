@@ -9,6 +9,7 @@
 #include <random>
 
 #include "core/base/error.h"
+#include "core/cost/cost.h"
 
 namespace pipewright::test {
 namespace {
@@ -29,6 +30,8 @@ double predicted(const Profile& profile, const PipeDreamRules& rules, const Stag
   double slowest = 0;
   for (const PipeDreamStage& stage : stages) {
     double compute = 0, weights = 0;
+    if (stage.begin == 0)
+      compute -= sent_gradient(std::span(profile.layers).first(stage.end)).backward;
     for (std::size_t i = stage.begin; i < stage.end; ++i) {
       compute += profile.layers[i].forward + profile.layers[i].backward;
       weights += static_cast<double>(profile.layers[i].parameter_bytes);
@@ -74,6 +77,8 @@ TEST(PipeDreamPartition, IsAsGoodAsTryingEveryPlan) {
     Profile profile = layers(seconds);
     for (LayerCost& layer : profile.layers) {
       layer.backward = static_cast<double>(random() % 20);
+      layer.backward_weight = layer.backward / 2;
+      layer.parameters = static_cast<std::int64_t>(random() % 2);
       layer.parameter_bytes = static_cast<std::int64_t>(random() % 40);
       layer.output_bytes = static_cast<std::int64_t>(random() % 20);
     }
@@ -85,6 +90,22 @@ TEST(PipeDreamPartition, IsAsGoodAsTryingEveryPlan) {
     Stages none;
     EXPECT_DOUBLE_EQ(plan.seconds, best_of(profile, rules, 0, workers, none));
     EXPECT_DOUBLE_EQ(plan.seconds, predicted(profile, rules, plan.stages));
+  }
+}
+
+/// As `simulate` counts: the layers before the first with parameters make no gradient of the data.
+TEST(PipeDreamPartition, OfOneWorkerTakesTheTimeOfAStage) {
+  Profile profile = layers({1, 6, 2, 3});
+  for (LayerCost& layer : profile.layers) layer.backward = 2 * layer.forward;
+  for (const std::size_t linear : {1U, 3U}) {
+    profile.layers[linear].parameters = 10;
+    profile.layers[linear].backward_weight = profile.layers[linear].forward;
+  }
+  const StageCost whole = stage_costs(profile, std::vector<std::int64_t>{4}).front();
+  for (const Cost cost : {Cost::Paper, Cost::Code}) {
+    const auto plan = pipedream_partition(profile, {.cost = cost, .levels = {{1}, {1}}});
+    EXPECT_DOUBLE_EQ(plan.seconds, whole.forward + whole.backward);
+    EXPECT_DOUBLE_EQ(plan.seconds, 36 - 2 - 6) << "the first layer's, and half of the second's";
   }
 }
 

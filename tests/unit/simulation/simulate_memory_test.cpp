@@ -224,7 +224,7 @@ TEST(Memory, OfAWorkerWithAHeadIsWhatPartitioningCountsWith) {
     const AuxiliaryHeads behind{.stages = {0}, .behind = heads};
     const Schedule schedule = schedule_of("interlocking", "{width: 1}",
                                           {.stages = 2, .microbatches = 3, .minibatches = 3});
-    const StageMemories memories(profile, stage_moments(prove(schedule)), 2, behind);
+    const StageMemories memories(profile, stage_moments(prove(schedule)), 2, {.heads = behind});
     const Simulation simulation =
         simulated(schedule, stage_costs(profile, cut, behind), {.optimizer_state = 2});
     EXPECT_EQ(simulation.workers[0].peak.total(), memories.of_cut(cut)[0].total()) << round;

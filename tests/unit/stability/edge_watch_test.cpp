@@ -10,7 +10,7 @@ namespace {
 /// Two stages of PipeDream with momentum 0.9; an epoch has 10 mini-batches.
 EdgeWatch watch() {
   StabilityReport report;
-  report.rule.momentum = 0.9;
+  report.dynamics.rule.momentum = 0.9;
   report.stages = {{.delay = {.forward = 1, .backward = 1}, .rule = "none", .edge = 0.1},
                    {.delay = {.forward = 0, .backward = 0}, .rule = "none", .edge = 3.8}};
   return EdgeWatch(report, 10);

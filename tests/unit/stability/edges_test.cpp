@@ -166,6 +166,22 @@ TEST(Edges, WithWeightDecayAreWhereTheSpectralRadiusIsOne) {
   }
 }
 
+/// L2 decay is curvature that all weights have, so that 2(1 + μ) bounds lr · (λ + decay).
+TEST(Edges, AtACurvatureAreRatesThatAreStableWithTheirOwnDecay) {
+  Dynamics dynamics = delayed(0, momentum_rule(0.5));
+  dynamics.lr = 0.01;
+  dynamics.rule.l2 = 0.5;
+  EXPECT_NEAR(largest_lr_alone(dynamics, 0, 5), 3 / 5.5, tolerance::kSpectralEdge);
+  EXPECT_EQ(largest_lr_alone(dynamics, 0, 0), std::numeric_limits<double>::infinity());
+  for (const bool decoupled : {false, true}) {
+    dynamics = delayed(2, momentum_rule(0.9));
+    (decoupled ? dynamics.rule.decoupled : dynamics.rule.l2) = 0.3;
+    for (const double curvature : {0.1, 1.0, 40.0})
+      EXPECT_NEAR(largest_lr_alone(dynamics, 0, curvature) / coupled_edge(dynamics, {{curvature}}),
+                  1, tolerance::kSpectralEdge);
+  }
+}
+
 TEST(Edges, OfCoupledStagesAreWhereTheSpectralRadiusIsOne) {
   const Hessian hessian{{3, 1, -0.5, 0}, {1, 2, 1, 0.2}, {-0.5, 1, 4, 1}, {0, 0.2, 1, 1}};
   for (const auto& [scheme, options] :

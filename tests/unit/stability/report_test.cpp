@@ -35,6 +35,18 @@ TEST(StabilityReport, AnswersWithOneSentenceOnTheStageThatIsFarthestPast) {
       << measured_text(report);
 }
 
+TEST(StabilityReport, SaysWhichRatesAreStableWithTheirOwnDecay) {
+  Dynamics dynamics = delayed(0, momentum_rule(0.5));
+  dynamics.lr = 0.01;
+  dynamics.rule.l2 = 0.5;
+  StabilityReport report = stability_report(dynamics);
+  report.measured = {.stages = {{0, 5}}, .model = {}, .when = "epoch 0, mini-batch 1"};
+  EXPECT_NE(measured_text(report).find("all stages would be stable up to lr 0.5455."),
+            std::string::npos)  // 3 / (5 + 0.5)
+      << measured_text(report);
+  EXPECT_NE(stability_text(report).find("0.5455"), std::string::npos) << stability_text(report);
+}
+
 TEST(StabilityReport, SaysThatAMomentumOfOneOrMoreIsNeverStable) {
   const Dynamics dynamics{
       .recurrence = recurrence_of("pipedream", "{}", 2), .rule = momentum_rule(1.9), .lr = 0.03};

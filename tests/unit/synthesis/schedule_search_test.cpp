@@ -109,6 +109,26 @@ RandomTask random_task(std::uint64_t seed, Lie lie, int staleness) {
   return task;
 }
 
+/// What every worker holds besides is room that no schedule has.
+TEST(ScheduleSearch, CountsWhatEveryWorkerHoldsBesides) {
+  RandomTask task = random_task(3, Lie::V, 0);
+  task.limits.live = kUnlimited;
+  task.limits.memory.assign(as_size(task.shape.workers()), 700);
+  const auto found = [&] {
+    return search_schedule(task.shape, task.costs, task.hardware, task.limits, kShort);
+  };
+  const SearchedSchedule plain = found();
+  constexpr std::int64_t kFixed = 1000;
+  task.limits.fixed = kFixed;
+  EXPECT_THROW(found(), Error) << "it alone is more than there is";
+  for (std::int64_t& memory : task.limits.memory) memory += kFixed;
+  const SearchedSchedule besides = found();
+  EXPECT_EQ(besides.pace.seconds, plain.pace.seconds);
+  for (int worker = 0; worker < task.shape.workers(); ++worker)
+    EXPECT_EQ(besides.simulation.workers[as_size(worker)].peak.total(),
+              plain.simulation.workers[as_size(worker)].peak.total() + kFixed);
+}
+
 /// The schemes that can run in the shape, with default options and with as many chunks as it has,
 /// each as it is simulated without the search; without those that do other mathematics than plain
 /// forwards and backwards of one loss.

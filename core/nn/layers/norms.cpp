@@ -66,7 +66,8 @@ class LayerNorm final : public Layer {
     if (input.is_meta())
       return made_on_meta({input, parameters[0], parameters[1]}, at::empty_like(input),
                           {input, at::empty({2, input.numel() / width_}, parameters[0].options())});
-    return layer_norm_in_two_formats(input, parameters[0], parameters[1], eps_);
+    return layer_norm_in_two_formats(input, parameters[0].sizes(), parameters[0], parameters[1],
+                                     eps_);
   }
 
  private:

@@ -67,8 +67,10 @@ LrSchedule::LrSchedule(Options& options)
           "poly, cosine, linear, constant_then_linear: rate at the end of the training.",
           kNotNegative)) {
   refuse_others(options, name_);
-  if (name_ == "multistep" && milestones_.empty())
-    options.problem("milestones", "is empty; expected the times of the drops, such as [10, 15]");
+  if (name_ == "multistep" && !options.given("milestones"))
+    options.problem("name",
+                    "is multistep, and there are no milestones; expected the times of the drops, "
+                    "such as milestones: [10, 15]");
   Options warmup = options.section("warmup", "Linear rise of the rate at the beginning.");
   warmup_length_ =
       warmup.integer("length", 0, "Length of the rise in units of time; 0 = none.", kNotNegative);

@@ -45,8 +45,11 @@ function(pipewright_install_with_run_path target folder run_path)
   endwhile()
   set_target_properties(${target} PROPERTIES BUILD_RPATH "${room}")
   install(PROGRAMS $<TARGET_FILE:${target}> DESTINATION ${folder})
-  install(CODE "file(RPATH_SET FILE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${folder}/$<TARGET_FILE_NAME:${target}>\"
-    NEW_RPATH [[${installed}]])")
+  install(CODE "set(_file \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${folder}/$<TARGET_FILE_NAME:${target}>\")
+    file(RPATH_SET FILE \"\${_file}\" NEW_RPATH [[${installed}]])
+    if(CMAKE_INSTALL_DO_STRIP)
+      execute_process(COMMAND \"${CMAKE_STRIP}\" \"\${_file}\")
+    endif()")
 endfunction()
 
 # Installs a program into a folder. The empty CUDA libraries come before LibTorch's folder, as in cmake/no_cuda.cmake.

@@ -136,7 +136,7 @@ TEST(LrSchedule, RefusesWhatItsShapeWouldNotNotice) {
   EXPECT_EQ(refusal_of("{name: multistep}"),
             "lr_schedule.name is multistep, and there are no milestones; expected the times of the "
             "drops, such as milestones: [10, 15]");
-  EXPECT_EQ(refusal_of("{name: cosine, milestones: [3], gamma: .5}"),
+  EXPECT_EQ(refusal_of("{name: cosine, milestones: [3], gamma: 0.5}"),
             "lr_schedule.name is cosine, with which gamma has no effect; leave it out, or take "
             "step or multistep\n"
             "lr_schedule.name is cosine, with which milestones has no effect; leave it out, or "

@@ -65,10 +65,9 @@ std::string spaced_pair(const Value& given) {
 }
 
 /// Sections whose `name` chooses what they describe, by the last part of their path.
-constexpr std::array kNamed{"dataset",       "model",       "scheme",      "optimizer",
-                            "loss",          "lr_schedule", "compression", "gradient_compression",
-                            "backward",      "probes",      "hardware",    "devices",
-                            "gradient_rules"};
+constexpr std::array kNamed{"dataset",  "model",       "scheme",      "optimizer",
+                            "loss",     "lr_schedule", "compression", "gradient_compression",
+                            "backward", "probes",      "devices",     "gradient_rules"};
 
 bool has_name(const std::string& section) {
   const std::string last = split(section, '.').back();

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
+#include <string>
+#include <vector>
 
 #include "core/base/text.h"
 
@@ -11,6 +14,30 @@ namespace pipewright {
 namespace {
 
 constexpr double kRounding = 1e-12;  // 0.07 × 100 is 7.000000000000001, and means 7
+
+/// Which shapes each option is for; others would not notice it.
+const std::map<std::string, std::vector<std::string>> kShapesWith{
+    {"size", {"step"}},
+    {"gamma", {"step", "multistep"}},
+    {"milestones", {"multistep"}},
+    {"power", {"poly"}},
+    {"constant", {"constant_then_linear"}},
+    {"end_lr", {"poly", "cosine", "linear", "constant_then_linear"}}};
+
+/// Refuses options that the shape does not have, if they are written with another value than their
+/// default: a resolved file has them all.
+void refuse_others(Options& options, const std::string& shape) {
+  for (const OptionInfo& info : options.declared()) {
+    const auto shapes = kShapesWith.find(info.name);
+    if (shapes == kShapesWith.end() || !options.given(info.name) ||
+        std::ranges::count(shapes->second, shape) > 0 ||
+        *options.resolved().find(info.name) == info.fallback)
+      continue;
+    options.problem("name",
+                    concat("is ", shape, ", with which ", info.name,
+                           " has no effect; leave it out, or take ", join(shapes->second, " or ")));
+  }
+}
 
 }  // namespace
 
@@ -39,6 +66,11 @@ LrSchedule::LrSchedule(Options& options)
           "end_lr", 0,
           "poly, cosine, linear, constant_then_linear: rate at the end of the training.",
           kNotNegative)) {
+  refuse_others(options, name_);
+  if (name_ == "multistep" && !options.given("milestones"))
+    options.problem("name",
+                    "is multistep, and there are no milestones; expected the times of the drops, "
+                    "such as milestones: [10, 15]");
   Options warmup = options.section("warmup", "Linear rise of the rate at the beginning.");
   warmup_length_ =
       warmup.integer("length", 0, "Length of the rise in units of time; 0 = none.", kNotNegative);

@@ -6,6 +6,7 @@
 #include "core/base/registry.h"
 #include "core/base/wording.h"
 #include "core/experiment/experiment.h"
+#include "core/experiment/reading.h"
 #include "core/nn/metric.h"
 #include "core/probes/probe.h"
 #include "core/records/run_folder.h"
@@ -38,18 +39,42 @@ void add_quantities(const Value& config, std::vector<std::string>& columns) {
   }
 }
 
-/// The metrics that a run of this configuration may have once it has trained. Every registered
-/// metric is among them, because data sets add some by themselves.
-std::vector<std::string> columns_to_come(const RunConfig& config) {
-  std::vector<std::string> columns = epoch_columns();
+std::vector<std::string> all_metrics() {
   std::vector<std::string> metrics = Registry<Metric>::instance().names();
   metrics.emplace_back(kBleu);
-  for (const std::string& metric : metrics)
-    if (const std::string column = "test_" + metric; std::ranges::count(columns, column) == 0)
-      columns.push_back(column);
-  for (const char* const traffic : kTrafficColumns) columns.emplace_back(traffic);
-  if (config.known()) add_quantities(config.of_any_seed(), columns);
-  return columns;
+  return metrics;
+}
+
+/// The metrics that the configuration, its data set and its loss ask for; all of them if it cannot
+/// be read here, for example because a plugin is missing.
+std::vector<std::string> metrics_of(const RunConfig& config) {
+  if (!config.known()) return all_metrics();
+  Problems problems;
+  Options root(&config.of_any_seed(), "", problems);
+  Experiment experiment;
+  BalanceOption balance;
+  try {
+    read_sections(root, experiment, balance);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::Bug) throw;
+    return all_metrics();
+  }
+  return problems.errors().empty() ? experiment.metric_names : all_metrics();
+}
+
+/// Gives a run the columns that it may have once it has trained, and those of the metrics that it
+/// does not ask for.
+void add_columns_to_come(RunRecord& run) {
+  run.columns = epoch_columns();
+  const std::vector<std::string> asked = metrics_of(run.config);
+  for (const std::string& metric : all_metrics()) {
+    const std::string column = "test_" + metric;
+    const bool comes = std::ranges::count(asked, metric) > 0;
+    if (std::ranges::count(run.columns, column) == 0)
+      (comes ? run.columns : run.unasked).push_back(column);
+  }
+  for (const char* const traffic : kTrafficColumns) run.columns.emplace_back(traffic);
+  if (run.config.known()) add_quantities(run.config.of_any_seed(), run.columns);
 }
 
 }  // namespace
@@ -84,16 +109,18 @@ void check_named_keys(const Value& document, const std::vector<RunRecord>& runs)
 }
 
 std::vector<RunRecord> with_columns_to_come(std::vector<RunRecord> runs) {
-  const RunConfig* last = nullptr;
-  std::vector<std::string> columns;
+  const RunRecord* last = nullptr;
   for (RunRecord& run : runs) {
     if (!run.columns.empty()) continue;
     // Runs that differ in their seed only share a configuration.
-    const bool same = last != nullptr && last->known() && run.config.known() &&
-                      &last->of_any_seed() == &run.config.of_any_seed();
-    if (!same) columns = columns_to_come(run.config);
-    last = &run.config;
-    run.columns = columns;
+    if (last != nullptr && last->config.known() && run.config.known() &&
+        &last->config.of_any_seed() == &run.config.of_any_seed()) {
+      run.columns = last->columns;
+      run.unasked = last->unasked;
+    } else {
+      add_columns_to_come(run);
+    }
+    last = &run;
   }
   return runs;
 }

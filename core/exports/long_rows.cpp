@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <map>
 #include <optional>
 #include <set>
 
@@ -17,6 +16,7 @@
 #include "core/system/machine_limits.h"
 #include "core/system/plain_file.h"
 #include "core/system/temporary_file.h"
+#include "core/tables/differing_options.h"
 #include "core/tables/run_keys.h"
 
 namespace pipewright {
@@ -26,33 +26,6 @@ constexpr std::size_t kTogether = 1 << 16;  // bytes written at once
 /// Columns of our own, which no setting may have.
 const std::set<std::string> kOwnColumns{"run",  "label",  "state", "epoch",
                                         "step", "metric", "value"};
-
-/// The options of the resolved experiment as texts, by dotted key, without those that change
-/// nothing.
-std::map<std::string, std::string> options_of(const RunRecord& record) {
-  std::map<std::string, std::string> options = option_texts(record.config.whole());
-  std::erase_if(options, [](const auto& option) {
-    return option.first == "name" || option.first.starts_with("output.");
-  });
-  return options;
-}
-
-/// The dotted keys in which the resolved experiments differ.
-std::set<std::string> differing_options(const std::vector<ExportedRun>& runs) {
-  std::optional<std::map<std::string, std::string>> first;
-  std::set<std::string> keys;
-  for (const ExportedRun& run : runs) {
-    if (!run.record.config.known()) continue;
-    const std::map<std::string, std::string> options = options_of(run.record);
-    if (!first) first = options;
-    for (const auto& [key, text] : options)
-      if (const auto same = first->find(key); same == first->end() || same->second != text)
-        keys.insert(key);
-    for (const auto& [key, text] : *first)
-      if (!options.contains(key)) keys.insert(key);
-  }
-  return keys;
-}
 
 /// Text that is collected and then written to a file.
 class Written {
@@ -136,17 +109,9 @@ std::vector<std::string> differing_keys(const std::vector<ExportedRun>& runs) {
   };
   for (const ExportedRun& run : runs)
     for (const auto& [key, value] : run.record.varied.fields) take(key);
-  const auto is_elsewhere = [&](const ExportedRun& run) {
-    return run.source != runs.front().source;
-  };
-  if (std::ranges::none_of(runs, is_elsewhere)) return keys;
-  std::set<std::string> others = differing_options(runs);
-  const auto is_within_varied = [&](const std::string& key) {
-    return std::ranges::any_of(
-        keys, [&](const std::string& varied) { return key.starts_with(varied + "."); });
-  };
-  std::erase_if(others, is_within_varied);
-  for (const std::string& key : others) take(key);
+  std::vector<const RunRecord*> records;
+  for (const ExportedRun& run : runs) records.push_back(&run.record);
+  for (const std::string& key : differing_options(records)) take(key);
   return keys;
 }
 

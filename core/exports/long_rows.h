@@ -13,9 +13,8 @@ namespace pipewright {
 
 enum class LongFormat : std::uint8_t { Csv, JsonLines };
 
-/// The dotted keys in which the runs differ, train.seed among them: those that their sweeps vary;
-/// then, where the runs are from several sources, those in which their resolved experiments differ
-/// besides. Neither label and name, nor the section output.
+/// The dotted keys in which the runs differ, train.seed among them: those that their sweeps vary,
+/// then differing_options(). Neither label and name, nor the section output.
 std::vector<std::string> differing_keys(const std::vector<ExportedRun>& runs);
 
 /// Writes run, label, state, these keys, epoch, step, metric and value: as CSV with a header, or

@@ -15,8 +15,7 @@ namespace pipewright {
 
 /// A run that leaves its folder for another program.
 struct ExportedRun {
-  std::string name;        ///< the folder's, behind that of its sweep where several are exported
-  std::size_t source = 0;  ///< which of the folders and files that are exported it is from
+  std::string name;  ///< the folder's, behind that of its sweep where several are exported
   RunRecord record;
 };
 

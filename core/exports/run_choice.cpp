@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/parsed.h"
 #include "core/base/wording.h"
+#include "core/tables/differing_options.h"
 #include "core/tables/run_keys.h"
 
 namespace pipewright {
@@ -55,8 +56,8 @@ bool differ_in(const std::vector<Texts>& runs, const std::string& key) {
       runs, [&](const Texts& run) { return value_in(run, key) != value_in(runs.front(), key); });
 }
 
-/// The keys in which runs differ, but not what follows from them: those of the sweep where there
-/// are some, and of these a label only if several runs share it.
+/// The keys in which runs differ, but not what follows from them: those of the sweep and those of
+/// differing_options(), where there are some, and of these a label only if several runs share it.
 std::vector<std::string> telling_keys(const std::vector<Texts>& runs,
                                       const std::vector<RunRecord>& records) {
   std::vector<std::string> all{"state"}, varied;
@@ -67,6 +68,9 @@ std::vector<std::string> telling_keys(const std::vector<Texts>& runs,
   for (const RunRecord& record : records)
     for (const auto& [key, value] : record.varied.fields)
       if (std::ranges::count(varied, key) == 0) varied.push_back(key);
+  std::vector<const RunRecord*> compared;
+  for (const RunRecord& record : records) compared.push_back(&record);
+  for (const std::string& key : differing_options(compared)) varied.push_back(key);
   for (std::vector<std::string>* keys : {&varied, &all})
     std::erase_if(*keys, [&](const std::string& key) { return !differ_in(runs, key); });
   std::set<std::string> labels;

@@ -15,7 +15,7 @@ Tensors through(const std::vector<LayerPtr>& layers, Tensors values, const Preci
     const auto parameters = empty_parameters(*next, precision, at::kMeta);
     auto buffers = empty_buffers(*next, precision, at::kMeta);
     lent.give(*next, values);
-    values = next->forward_all(values, parameters, buffers, {});
+    values = next->forward_all(values, parameters, buffers, {.format = precision.values});
     lent.take(*next, values);
   }
   return values;

@@ -88,6 +88,22 @@ std::string shipped_like(const std::filesystem::path& file) {
                       : concat("; did you mean ", hardware_file(name).string(), "?");
 }
 
+/// Refuses a section that is a word, such as the name of a shipped description.
+void check_word(const Value* section) {
+  if (section == nullptr || !section->is(Value::Kind::Text)) return;
+  std::vector<std::string> names;
+  for (const ShippedHardware& each : shipped_hardware()) names.push_back(each.name);
+  const std::string name = nearest(section->text, names);
+  const std::string file = name.empty() ? "FILE" : hardware_file(name).string();
+  throw Error(ErrorKind::Experiment,
+              concat("hardware is ", section->shown(),
+                     "; expected a mapping of options; write {file: ", file, "}",
+                     name.empty() ? "; `pipewright list hardware` names those that come with the "
+                                    "program, which --hardware takes by name"
+                                  : ", or give --hardware " + name),
+              section->place.text());
+}
+
 /// Reads the description that a table or plots name.
 void check_shown_on(const Value& document, const std::string& section, Problems& problems) {
   Problems unheard;  // the section's reader reports them
@@ -128,6 +144,7 @@ Hardware HardwareSource::of(const Value& document, const PipelineShape& shape) {
 
 Hardware HardwareSource::read(const Value& document) {
   const Value* section = document.find(kSection);
+  check_word(section);
   Problems problems;
   Options options(section, kSection, problems);
   const std::filesystem::path named = read_file_option(options);

@@ -24,7 +24,7 @@ LayerCost count_layer(const Layer& layer, Tensors& x, const Experiment& e) {
       cost.borrowed_bytes += static_cast<std::int64_t>(lent->nbytes());
   {
     const OperationCount operations;
-    x = layer.forward_all(x, parameters, buffers, {});
+    x = layer.forward_all(x, parameters, buffers, {.format = precision.values});
     cost.flops = operations.flops();
     cost.kernels = operations.kernels();
   }

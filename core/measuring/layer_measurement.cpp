@@ -188,7 +188,7 @@ Boundary LayerMeasurement::boundary_of(const Tensors& outputs, const Tensors& in
 Tensors LayerMeasurement::run(const Tensors& inputs) {
   std::vector<at::Tensor> buffers;
   for (const auto& [name, buffer] : stage_.named_buffers()) buffers.push_back(buffer);
-  return layer_.forward_all(inputs, stage_.weights().leaves(), buffers, {});
+  return layer_.forward_all(inputs, stage_.weights().leaves(), buffers, {.format = values_});
 }
 
 void LayerMeasurement::forward() {

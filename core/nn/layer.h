@@ -73,8 +73,11 @@ struct Pass {
   int minibatch = 0;              ///< within the epoch
   std::int64_t first_sample = 0;  ///< of this micro-batch, counted within the mini-batch
   int microbatches = 1;           ///< in the mini-batch; each is a pass of its own
-  int slice = 0, slices = 1;      ///< the pass has this one of so many equal slices of sequences
-  bool recomputing = false;       ///< the pass runs a second time and must not change buffers
+  /// Of activations, which is narrow in mixed precision: for layers whose inputs, such as token
+  /// ids, do not say it.
+  at::ScalarType format = at::kFloat;
+  int slice = 0, slices = 1;  ///< the pass has this one of so many equal slices of sequences
+  bool recomputing = false;   ///< the pass runs a second time and must not change buffers
   /// Gathers batch-norm statistics until the mini-batch is complete; null: each micro-batch updates
   /// the running statistics.
   DeferredStatistics* deferred = nullptr;

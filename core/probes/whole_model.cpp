@@ -50,7 +50,10 @@ WholeModel::WholeModel(const ModelInstant& model) {
   const at::AutoGradMode record(true);
   const PlainAttention plain;
   Tensors values = model.inputs;
-  const Pass pass{.training = true, .seed = model.seed, .recomputing = true};
+  const Pass pass{.training = true,
+                  .seed = model.seed,
+                  .format = state.empty() ? at::kFloat : state.begin()->second.scalar_type(),
+                  .recomputing = true};
   std::size_t layer = 0;
   for (const std::int64_t count : model.layers_per_stage) {
     for (std::int64_t i = 0; i < count; ++i, ++layer) {

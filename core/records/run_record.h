@@ -80,6 +80,9 @@ struct RunRecord : RunOutcome {
   /// reduced_ratio (bytes put into sums over bytes of gradients) and reduced_mib (per mini-batch,
   /// all replicas of all stages together).
   std::vector<std::string> columns;
+  /// Of a run that has not begun: columns that it would have if `metrics` of its experiment asked
+  /// for them.
+  std::vector<std::string> unasked;
   std::vector<std::vector<double>> epochs;  ///< rows; NaN for empty fields
   /// Column of evaluations.csv → its values, one for each evaluation inside the training.
   std::map<std::string, std::vector<double>> evaluations;

@@ -153,6 +153,7 @@ Prediction Stage::add_prediction(const Ahead& ahead) {
 }
 
 Tensors Stage::run(const OwnedLayer& placed, const Tensors& inputs, Pass pass, bool adds) {
+  pass.format = parts_.narrow.value_or(parts_.options.dtype().toScalarType());
   if (deferred_) pass.deferred = &*deferred_;
   if (pass.training && adds) pass.sums = &gradients_;
   const std::span<at::Tensor> own(aside_ ? aside_->buffers : buffers_);

@@ -27,6 +27,7 @@ std::vector<at::Tensor> StageProbeAccess::gradients_with(const With& with, const
       .keep = Keep::Graph, .head_gradient = slot.head_gradient, .head_scale = slot.head_scale};
   for (const at::Tensor& input : slot.inputs) beside.inputs.push_back(input.detach());
   Pass again = pass;
+  again.format = stage_.parts_.options.dtype().toScalarType();
   again.recomputing = true;
   with.noise ? stage_.install(with.key, pass) : stage_.weights_.install(with.key);
   const auto leaves = stage_.weights_.leaves().first(stage_.main_parameters_);

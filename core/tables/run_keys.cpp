@@ -117,6 +117,21 @@ void check_probe_metric(const TableKey& metric, const char* what,
   add(concat(none, near, near.empty() ? "; measured are " : " Measured are ", join(known, ", ")));
 }
 
+/// What to write instead of a metric that no run has: the column of that metric, or first the
+/// section `metrics`, if that only has to ask for it.
+std::string metric_advice(const std::string& name, const std::vector<RunRecord>& runs,
+                          const std::vector<std::string>& known) {
+  const std::string metric = name.starts_with("test_") ? name.substr(5) : name;
+  const std::string column = "test_" + metric;
+  const auto unasked = [&](const RunRecord& run) {
+    return std::ranges::count(run.unasked, column) > 0;
+  };
+  if (std::ranges::count(known, column) > 0) return concat("; did you mean '", column, "'?");
+  if (std::ranges::none_of(runs, unasked)) return suggestion(name, known);
+  return concat("; write metrics: [", metric, "] in the experiment",
+                name == column ? "" : concat(", and ", column, " here"));
+}
+
 }  // namespace
 
 std::string value_text(const Value& value) {
@@ -215,7 +230,7 @@ void check_metric(const TableKey& metric, const char* what, const std::vector<Ru
   const auto is_simulated = [](const RunRecord& run) { return !run.modelled.empty(); };
   if (is_modelled(metric.name) && std::ranges::none_of(runs, is_simulated)) return;
   problems.add(metric.place, concat(named_by(metric, what), "no run has a metric '", metric.name,
-                                    "'", suggestion(metric.name, known)));
+                                    "'", metric_advice(metric.name, runs, known)));
 }
 
 bool is_share(const std::string& metric) {

@@ -131,19 +131,23 @@ c10::Stack GraphCall::given(const GraphFrame& frame, const Pass& pass) const {
   return stack;
 }
 
-void GraphCall::run(GraphFrame& frame, const Pass& pass) const {
-  c10::Stack stack = given(frame, pass);
+void GraphCall::compute(c10::Stack& stack) const {
   if (kind == CallKind::View)
     stack = {stack[0].toTensor().reshape(stack[1].toIntVector())};
-  else if (kind == CallKind::LayerNorm && !value("weight", frame, pass).isNone())
-    stack = {layer_norm_in_two_formats(tensor("input", frame, pass), tensor("weight", frame, pass),
-                                       tensor("bias", frame, pass),
-                                       value("eps", frame, pass).toDouble())};
+  else if (kind == CallKind::LayerNorm && !stack[2].isNone())
+    stack = {layer_norm_in_two_formats(
+        stack[0].toTensor(), stack[1].toIntVector(), stack[2].toTensor(),
+        stack[3].isNone() ? at::Tensor() : stack[3].toTensor(), stack[4].toDouble())};
   else if (kind == CallKind::AverageTo)
     stack = {average_to(stack[0].toTensor(), stack[1].toIntVector().at(0),
                         stack[1].toIntVector().at(1))};
   else
     handle->callBoxed(&stack);
+}
+
+void GraphCall::run(GraphFrame& frame, const Pass& pass) const {
+  c10::Stack stack = given(frame, pass);
+  compute(stack);
   store(stack, frame);
 }
 

@@ -60,6 +60,9 @@ struct GraphCall {
   /// The values of all arguments in a forward.
   c10::Stack given(const GraphFrame& frame, const Pass& pass) const;
 
+  /// Replaces the arguments on the stack by the operator's results.
+  void compute(c10::Stack& stack) const;
+
   /// Calls the operator and stores what it returns.
   void run(GraphFrame& frame, const Pass& pass) const;
 

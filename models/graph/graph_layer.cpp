@@ -55,8 +55,9 @@ class GraphLayer final : public BoundaryLayer {
                       std::span<at::Tensor> buffers, const Pass& pass) const override {
     const auto behind = inputs.begin() + static_cast<std::ptrdiff_t>(entering_);
     const Tensors own(inputs.begin(), behind);
-    verify(own, parameters, buffers);
-    GraphFrame frame = filled(own, parameters, buffers);
+    const at::ScalarType format = activation_type(own, pass);
+    verify(own, parameters, buffers, format);
+    GraphFrame frame = filled(own, parameters, buffers, format);
     for (const GraphCall& each : calls_) {
       at_node(each, [&] { run(each, frame, pass); });
       for (const std::size_t place : each.ends) frame.tensors[place].reset();
@@ -151,7 +152,7 @@ class GraphLayer final : public BoundaryLayer {
   }
 
   GraphFrame filled(const Tensors& inputs, std::span<const at::Tensor> parameters,
-                    std::span<const at::Tensor> buffers) const {
+                    std::span<const at::Tensor> buffers, at::ScalarType format) const {
     GraphFrame frame;
     frame.tensors.resize(places_.size());
     std::size_t next = 0;
@@ -159,7 +160,7 @@ class GraphLayer final : public BoundaryLayer {
     for (const at::Tensor& input : inputs) frame.tensors[next++] = clones_ ? input.clone() : input;
     frame.batch = inputs[0].size(0);
     frame.device = inputs[0].device();
-    frame.type = activation_type(inputs, parameters);
+    frame.type = format;
     for (const at::Tensor& each : parameters) frame.tensors[next++] = each;
     for (const at::Tensor& each : buffers) frame.tensors[next++] = each;
     for (const at::Tensor& each : constants_)
@@ -168,19 +169,18 @@ class GraphLayer final : public BoundaryLayer {
     return frame;
   }
 
-  at::ScalarType activation_type(const Tensors& inputs,
-                                 std::span<const at::Tensor> parameters) const {
+  /// The format of the inputs; of token ids, that of the pass. The parameters may be those of norms
+  /// only, which are wide.
+  static at::ScalarType activation_type(const Tensors& inputs, const Pass& pass) {
     for (const at::Tensor& input : inputs)
       if (input.is_floating_point()) return input.scalar_type();
-    for (std::size_t i = 0; i < parameters.size(); ++i)
-      if (!parameters_[i].exact) return parameters[i].scalar_type();
-    return parameters.empty() ? at::kFloat : parameters[0].scalar_type();
+    return pass.format;
   }
 
   /// Computes without memory what the forwards of this batch will compute, once for its size: a
   /// file that was sent takes no memory that it does not declare.
   void verify(const Tensors& inputs, std::span<const at::Tensor> parameters,
-              std::span<const at::Tensor> buffers) const {
+              std::span<const at::Tensor> buffers, at::ScalarType format) const {
     const std::int64_t batch = inputs.at(0).size(0);
     const Lock lock(verifying_);
     if (verified_.contains(batch)) return;
@@ -193,7 +193,7 @@ class GraphLayer final : public BoundaryLayer {
       return all;
     };
     Tensors statistics = on_meta(buffers);
-    GraphFrame frame = filled(on_meta(inputs), on_meta(parameters), statistics);
+    GraphFrame frame = filled(on_meta(inputs), on_meta(parameters), statistics, format);
     for (const GraphCall& each : calls_) at_node(each, [&] { verify_on_meta(each, frame); });
     verified_.insert(batch);
   }

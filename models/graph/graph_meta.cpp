@@ -187,10 +187,7 @@ void verify_on_meta(const GraphCall& call, GraphFrame& frame) {
   if (call.argument("hx") != nullptr) check_recurrent(call, frame);
   const GivenMemory memory(call, stack);
   const LargestTensor largest;
-  if (call.kind == CallKind::View)
-    stack = {stack[0].toTensor().reshape(stack[1].toIntVector())};
-  else
-    call.handle->callBoxed(&stack);
+  call.compute(stack);
   call.store(stack, frame);
   check_memory(LargestTensor::elements(), call);
   for (std::size_t i = 0; i < call.outputs.size(); ++i)

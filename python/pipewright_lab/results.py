@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .program import Experiment, Origin, Settings, call, json_text
-from .run_folder import MARKER, Row, read_record, recorded_options, rows_of, run_folders
+from .run_folder import MARKER, Row, read_record, recorded_options, rows_of, run_folders, value_of
 
 if TYPE_CHECKING:
     import pandas
@@ -239,6 +241,60 @@ def _imported_model(run: Path) -> Path:
     return Path(options["model.file"])
 
 
+def _runs_of_today(origin: Origin, folder: Path, runs: list[Run]) -> list[Run]:
+    """Those runs in the folder that the experiment has now, which `pipewright list` names."""
+    listed = origin.ask("list", "--out", str(folder)).splitlines()
+    kept = [run for run in runs if any(line.startswith(f"  {run.folder}  ") for line in listed)]
+    if len(kept) < len(runs):
+        left_out = f"{len(runs) - len(kept)} run(s) of another version of the experiment, or of other settings"
+        warnings.warn(f"{folder}: {left_out}, are left out; load() without the experiment has them all", stacklevel=3)
+    return kept
+
+
+def with_differing_options(runs: list[Run]) -> list[Run]:
+    """The runs with what they differ in although their sweep does not vary it, by the rule of the program
+    (core/tables/differing_options.cpp): options that follow from those that vary are left out where equal runs agree in them.
+    """
+    varied = {key for run in runs for key in run.varied}
+    if not varied:
+        return runs
+    options = [(run, _compared_options(run.folder)) for run in runs]
+    known = [(run, of_run) for run, of_run in options if of_run]
+    anywhere: set[str] = set()
+    among_equals: set[str] = set()
+    firsts: dict[str, Row] = {}
+    for run, of_run in known:
+        settings = str([pair for pair in run.varied.items() if pair[0] not in ("label", "train.seed")])
+        anywhere |= _differences(known[0][1], of_run)
+        among_equals |= _differences(firsts.setdefault(settings, of_run), of_run)
+    keys = sorted(
+        key for key in anywhere - varied if key in among_equals or not any(_follows(key, each) for each in varied)
+    )
+    return [
+        dataclasses.replace(run, varied=run.varied | {key: of_run[key] for key in keys if key in of_run})
+        for run, of_run in options
+    ]
+
+
+def _compared_options(folder: Path) -> Row:
+    own = ("name", "pipeline.balance", "pipeline.memory_format")
+    return {
+        key: value_of(text)
+        for key, text in recorded_options(folder).items()
+        if key not in own and not key.startswith("output.")
+    }
+
+
+def _differences(a: Row, b: Row) -> set[str]:
+    return {key for key in {**a, **b} if a.get(key) != b.get(key)}
+
+
+def _follows(key: str, varied: str) -> bool:
+    """Whether an option is the varied one, lies within its value, or follows from it."""
+    part = varied[: -len(".name")] if varied.endswith(".name") else varied
+    return key == varied or key.startswith(f"{part}.") or (varied.startswith("dataset.") and key.startswith("model."))
+
+
 def load(
     folder: str | os.PathLike[str],
     experiment: Experiment | None = None,
@@ -250,11 +306,16 @@ def load(
     """Reads the folder of a run or of a sweep, also while it works. Raises FileNotFoundError if it is neither.
 
     Runs that were killed are `interrupted`, and those whose record cannot be read `failed`, as `pipewright list` has them.
-    `experiment`, `settings` and `profile` are those of the sweep, for `table()`, `claims()` and `report()`.
+    `experiment`, `settings` and `profile` are those of the sweep, for `table()`, `claims()` and `report()`. With them, runs
+    of another version of the experiment, which no table has, are left out; without, settings in which such runs differ are
+    columns.
     """
     path = Path(folder)
     origin = None if experiment is None else Origin(experiment, settings, profile, plugins)
     runs = [Run.read(each) for each in run_folders(path)] if path.is_dir() else []
     if not runs and not (path / MARKER).is_file():
         raise FileNotFoundError(f"{path} is no folder of a run or of a sweep")
+    if origin is not None and [run.folder for run in runs] != [path]:
+        runs = _runs_of_today(origin, path, runs)
+    runs = with_differing_options(runs)
     return Results(path, sorted(runs, key=lambda run: run.point if run.point > 0 else math.inf), origin)

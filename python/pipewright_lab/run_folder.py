@@ -94,7 +94,7 @@ def rows_of(file: Path) -> Iterator[Row]:
             header = next(reader, [])
             for fields in reader:
                 if len(fields) == len(header):
-                    yield {name: _number(text) for name, text in zip(header, fields)}
+                    yield {name: value_of(text) for name, text in zip(header, fields)}
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{file}: {error}") from error
 
@@ -174,8 +174,8 @@ def _mapping_in(file: Path) -> Row | None:
     return content if isinstance(content, dict) else {}
 
 
-def _number(text: str) -> Any:
-    """A CSV field as a number if it is one; None if it is empty."""
+def value_of(text: str) -> Any:
+    """A field of a CSV file, or an option, as a number if it is one; None if it is empty."""
     if text == "":
         return None
     for kind in (int, float):

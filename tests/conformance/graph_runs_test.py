@@ -51,6 +51,41 @@ class WritesOver(Dropped):
         self.layer2[-1] = AddsOne()
 
 
+class PreNorm(nn.Module):
+    """A decoder of blocks that begin with a norm: at depth 2 a norm, which stays wide, and a product lie in one layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(66, 16)
+        make = lambda: nn.Sequential(nn.LayerNorm(16), nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 16))  # noqa: E731
+        self.blocks = nn.Sequential(make(), make())
+        self.norm = nn.LayerNorm(16, bias=False)
+        self.head = nn.Linear(16, 10)
+
+    def forward(self, x):
+        x = self.embedding(x)
+        for block in self.blocks:
+            x = x + block(x)
+        return self.head(self.norm(x))
+
+
+class FrozenEmbedding(PreNorm):
+    """Its first layer has no parameter, and token ids as its input."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding.requires_grad_(False)
+
+
+class NormedEmbedding(PreNorm):
+    """Its first layer has no parameters but those of a norm."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Sequential(nn.Embedding(66, 16), nn.LayerNorm(16))
+        self.embedding[0].requires_grad_(False)
+
+
 CASE = Case(Dropped, (3, 16, 16), batch=8, precision="float32")
 CUT = {"stages": 4, "balance": "layers"}
 
@@ -61,19 +96,19 @@ CUT = {"stages": 4, "balance": "layers"}
 ROUNDINGS = math.sqrt(3 * 2 * graph_training.STEPS)
 
 
-def response(dtype):
+def response(case, dtype):
     """What PyTorch's losses change by when each parameter begins one unit of the format in its last place away; at least
     by one unit in the last place of a loss.
     """
 
     def losses(begin):
-        module = CASE.module().to(CASE.dtype)
+        module = case.module().to(case.dtype)
         begin(module)
         torch.manual_seed(5)  # the same elements are dropped
-        return graph_training.train(CASE, module, *CASE.data(CASE.batch * graph_training.STEPS))
+        return graph_training.train(case, module, *case.data(case.batch * graph_training.STEPS))
 
     given, moved = losses(lambda module: None), losses(lambda module: graph_training.nudge(module, dtype))
-    return max(torch.finfo(CASE.dtype).eps * max(given), *(abs(a - b) for a, b in zip(given, moved)))
+    return max(torch.finfo(case.dtype).eps * max(given), *(abs(a - b) for a, b in zip(given, moved)))
 
 
 class Runs(GraphTraining):
@@ -92,9 +127,9 @@ class Runs(GraphTraining):
         losses = self.column("float32", "steps.csv", "loss")
         sums = graph_training.roundings(CASE.module(), CASE.data(CASE.batch)[0].numel(), graph_training.STEPS)
         for name, near, changes in (
-            ("bfloat16", ROUNDINGS * response(torch.bfloat16), {"train": {"precision": "bfloat16"}}),
-            ("float16", ROUNDINGS * response(torch.float16), {"train": {"precision": "float16"}}),
-            ("channels_last", sums * response(torch.float32), {"pipeline": CUT | {"memory_format": "channels_last"}}),
+            ("bfloat16", ROUNDINGS * response(CASE, torch.bfloat16), {"train": {"precision": "bfloat16"}}),
+            ("float16", ROUNDINGS * response(CASE, torch.float16), {"train": {"precision": "float16"}}),
+            ("channels_last", sums * response(CASE, torch.float32), {"pipeline": CUT | {"memory_format": "channels_last"}}),
         ):
             with self.subTest(name):
                 ours = self.trained(name, CASE, **({"pipeline": CUT} | changes))
@@ -103,6 +138,25 @@ class Runs(GraphTraining):
                 print(f"{name:20} {far:.1e} of {near:.1e}", flush=True)
                 self.assertLessEqual(far, near)
                 self.assertFalse(all(torch.equal(ours[each], wanted[each]) for each in ours), "another format changes bits")
+
+    def test_layers_of_norms_and_of_constants_learn_the_same_in_narrow_formats(self):
+        for make, depth in ((PreNorm, 2), (PreNorm, 1), (FrozenEmbedding, 1), (NormedEmbedding, 1)):
+            case = Case(make, (6,), vocabulary=66, each=True, depth=depth, batch=8, precision="float32")
+            with contextlib.redirect_stdout(io.StringIO()):
+                self.import_case(case)
+            self.write_data(*case.data(32), 16)
+            wide = f"{make.__name__}-{depth}"
+            self.trained(wide, case, pipeline={"stages": 2})
+            losses = self.column(wide, "steps.csv", "loss")
+            for narrow in ("bfloat16", "float16"):
+                run = f"{wide}-{narrow}"
+                with self.subTest(run):
+                    near = ROUNDINGS * response(case, getattr(torch, narrow))
+                    self.trained(run, case, pipeline={"stages": 2}, train={"precision": narrow})
+                    self.do(PIPEWRIGHT, "check", f"{run}.yaml")
+                    far = max(abs(a - b) for a, b in zip(self.column(run, "steps.csv", "loss"), losses, strict=True))
+                    print(f"{run:28} {far:.1e} of {near:.1e}", flush=True)
+                    self.assertLessEqual(far, near)
 
     def test_a_resumed_run_ends_with_the_same_bits(self):
         every = {"epochs": 3, "checkpoint": {"every": 1}}

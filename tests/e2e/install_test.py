@@ -46,8 +46,19 @@ def install(prefix, *component, after=False):
 
 
 def run_path(program):
+    """Where a program or library looks for libraries; none if it looks nowhere but where the system does."""
     said = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True).stdout
-    return re.search(r"\(R(?:UN)?PATH\).*\[(.*)\]", said)[1].split(":")
+    return [folder for path in re.findall(r"\(R(?:UN)?PATH\).*\[(.*)\]", said) for folder in path.split(":")]
+
+
+def binaries(folder):
+    """The programs and shared libraries in a folder, without what the build keeps of its own."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink() or not path.is_file() or "CMakeFiles" in path.parts or not os.access(path, os.X_OK):
+            continue
+        with open(path, "rb") as file:
+            if file.read(4) == b"\x7fELF":
+                yield path
 
 
 class ForEveryUser(harness.EndToEnd):
@@ -84,6 +95,14 @@ class ForEveryUser(harness.EndToEnd):
         for program in ("bin/pipewright", "lib/pipewright/with_libtorch/pipewright"):
             for folder in run_path(whole / program):
                 self.assertRegex(folder, r"^\$ORIGIN/", program)
+
+    def test_nothing_that_is_built_looks_for_libraries_in_the_current_folder(self):
+        """The loader takes an empty folder of a run path for the current one, where data of others may lie."""
+        found = [*binaries(BUILD), *binaries(plain), *binaries(whole)]
+        self.assertGreater(len(found), 8)
+        for program in found:
+            for folder in run_path(program):
+                self.assertRegex(folder, r"^(/|\$ORIGIN(/|$))", program)
 
     def test_it_has_the_licence_of_what_it_carries(self):
         self.assertIn("PyTorch", (whole / "lib/pipewright/libtorch/LICENSE").read_text())

@@ -86,6 +86,33 @@ class PythonPackage(harness.EndToEnd):
         self.assertEqual(repr(again), f"<4 run(s) in {again.folder}: 4 done>")
         self.assertEqual(len(pw.sweep(SWEEP, resume=True).list), 4)
 
+    def test_runs_of_an_earlier_version_of_the_file_are_not_mixed_with_those_of_today(self):
+        pw.sweep(SWEEP, jobs=1)
+        other = changed(SWEEP, {"optimizer.lr": 0.5})
+        with self.assertWarnsRegex(UserWarning, r"runs/two: 4 run\(s\) of another version of the experiment, .* are left out"):
+            today = pw.sweep(other, jobs=1)
+        self.assertEqual({row["optimizer.lr"] for row in pw.load("runs/two").rows("runs")}, {MLP["optimizer"]["lr"], 0.5})
+        self.assertEqual(len(today.list), 4)
+        with self.assertWarns(UserWarning):
+            earlier = pw.load("runs/two", SWEEP)
+        self.assertEqual({run.folder for run in today.list} & {run.folder for run in earlier.list}, set())
+        self.assertEqual(len(earlier.list), 4)
+
+        everything = pw.load("runs/two").rows("epochs")
+        lines = [line.split(maxsplit=2) for line in self.pipewright("list", "runs/two").out.splitlines()]
+        self.assertEqual(len({settings for _, _, settings in lines}), 8, "each run has words of its own")
+        self.pipewright("export", "runs/two", "--output", "out.csv")
+        with open(self.folder / "out.csv", newline="") as file:
+            exported = list(csv.DictReader(file))
+        keys = ["label", "scheme.name", "train.seed", "optimizer.lr"]
+        told = [{tuple(str(row[key]) for key in ("run", *keys)) for row in rows} for rows in (everything, exported)]
+        self.assertEqual(told[0], told[1])
+        self.assertEqual(list(exported[0]), ["run", *keys[:1], "state", *keys[1:], "epoch", "step", "metric", "value"])
+        self.pipewright("report", "runs/two", "--output", "page.html")
+        page = (self.folder / "page.html").read_text()
+        self.assertIn("optimizer.lr", page)
+        self.assertNotIn("(4)", page, "no cell has runs of both")
+
     def test_a_run_under_way_is_read_up_to_its_last_whole_line(self):
         results = pw.run(MLP, out="out")
         whole = results.rows("steps")

@@ -51,7 +51,7 @@ std::pair<std::vector<RunRecord>, fs::path> runs_of_file(const ExperimentArgumen
 
 /// The runs of one folder or file, named after their folders.
 std::vector<ExportedRun> runs_of(const fs::path& source, const CommandLine& line,
-                                 std::size_t number, bool one_of_several) {
+                                 bool one_of_several) {
   std::error_code none;
   const bool of_folder = fs::is_directory(source, none);
   if (of_folder)
@@ -68,7 +68,7 @@ std::vector<ExportedRun> runs_of(const fs::path& source, const CommandLine& line
     if (record.state == "failed") check_files(record);
     const std::string name = name_of(record.folder);
     const bool within = one_of_several && !fs::equivalent(sweep, record.folder, none);
-    runs.push_back({within ? concat(name_of(sweep), "/", name) : name, number, std::move(record)});
+    runs.push_back({within ? concat(name_of(sweep), "/", name) : name, std::move(record)});
   }
   return runs;
 }
@@ -111,8 +111,8 @@ int run_export(const std::vector<std::string>& arguments) {
   if (sources.size() > 1)
     line.refuse_given({"out"}, "is the folder of one file's results; give that folder as a SOURCE");
   std::vector<ExportedRun> runs;
-  for (std::size_t i = 0; i < sources.size(); ++i)
-    std::ranges::move(runs_of(run_in(sources[i], line), line, i, sources.size() > 1),
+  for (const std::string& source : sources)
+    std::ranges::move(runs_of(run_in(source, line), line, sources.size() > 1),
                       std::back_inserter(runs));
   check_names(runs);
   const std::string what = counted(runs.size(), "run");

@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/exports/run_choice.h"
 #include "core/simulation/shipped_hardware.h"
+#include "core/sweep/sweep_plan.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
 #include "tools/part_kinds.h"
@@ -42,14 +43,30 @@ void print_parts(const Group& group) {
     print("  %-*s  %s\n", static_cast<int>(width), name.c_str(), summary.c_str());
 }
 
-/// The runs of a folder in the words that choose each, or the folder of the one that --where does.
+/// The runs of a folder, or those that an experiment's file has now.
+std::vector<RunRecord> runs_of(const std::filesystem::path& source, const CommandLine& line) {
+  std::error_code none;
+  if (std::filesystem::is_directory(source, none)) {
+    line.refuse_given({"set", "profile", "out"},
+                      "needs the experiment's file in the place of a folder of its runs");
+    return runs_of_folder(source);
+  }
+  const ExperimentArguments given{.file = source,
+                                  .profile = line.text("profile"),
+                                  .sets = line.texts("set"),
+                                  .out = line.text("out")};
+  const Value document = given.document();
+  return sweep_records(document, results_folder(given, document));
+}
+
+/// These runs in the words that choose each, or the folder of the one that --where does.
 int list_runs(const CommandLine& line) {
   const std::filesystem::path folder = line.text("KIND");
   if (line.given("where")) {
     print("%s\n", run_in(folder, line).c_str());
     return 0;
   }
-  const std::vector<RunRecord> runs = runs_of_folder(folder);
+  const std::vector<RunRecord> runs = runs_of(folder, line);
   const std::vector<std::string> settings = distinguishing_settings(runs);
   std::size_t width = 0;
   for (const RunRecord& run : runs) width = std::max(width, run.folder.string().size());
@@ -62,11 +79,17 @@ int list_runs(const CommandLine& line) {
 int run_list(const std::vector<std::string>& arguments) {
   CommandLine line(kList,
                    "Names the parts an experiment can be made of, with one line about each. Of a "
-                   "folder it names the runs, their states and the settings in which they differ.");
-  line.positional("KIND",
-                  "schemes, models, datasets, codecs, optimizers, losses, gradient_rules, probes, "
-                  "metrics or hardware, or the folder of a sweep; default: all parts",
-                  0, 1);
+                   "folder, or of an experiment's file, it names the runs, their states and the "
+                   "settings in which they differ.");
+  line.positional(
+      "KIND",
+      "schemes, models, datasets, codecs, optimizers, losses, gradient_rules, probes, "
+      "metrics or hardware, or the folder of a sweep, or an experiment's file; default: all "
+      "parts",
+      0, 1);
+  line.option("out", "DIR", "the folder of the file's results; default: runs/<name>");
+  line.list("set", "KEY=VALUE", "as in the sweep of the file");
+  line.option("profile", "P", "as in the sweep of the file");
   line.where();
   line.plugins();
   if (!line.parse(arguments)) return 0;
@@ -86,7 +109,7 @@ int run_list(const std::vector<std::string>& arguments) {
     if (!wanted.empty()) return 0;
   }
   std::error_code none;
-  if (std::filesystem::is_directory(wanted, none)) return list_runs(line);
+  if (std::filesystem::exists(wanted, none)) return list_runs(line);
   if (!wanted.empty())
     throw Error(ErrorKind::Experiment,
                 concat("there are no parts called '", wanted, "'", suggestion(wanted, known)));
@@ -96,7 +119,8 @@ int run_list(const std::vector<std::string>& arguments) {
 }  // namespace
 
 const Command kList{
-    "list", "list [schemes | models | datasets | codecs | optimizers | losses | hardware | DIR]",
-    "the parts an experiment can be made of, or the runs of a folder", run_list};
+    "list",
+    "list [schemes | models | datasets | codecs | optimizers | losses | hardware | DIR | FILE]",
+    "the parts an experiment can be made of, or the runs of a folder or file", run_list};
 
 }  // namespace pipewright

@@ -15,6 +15,7 @@
 #include "core/records/result_rows.h"
 #include "core/system/file.h"
 #include "core/system/terminal.h"
+#include "core/tables/differing_options.h"
 #include "tools/command.h"
 #include "tools/drawing_title.h"
 
@@ -98,6 +99,7 @@ std::vector<RunRecord> runs_of_folder(const fs::path& folder) {
     print_error("note: the run %s itself is left out; it lies beside %s of a sweep\n",
                 folder.c_str(), counted(runs.size(), "run").c_str());
   sort_as_in_file(runs);
+  add_differing_options(runs);
   return runs;
 }
 

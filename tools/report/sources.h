@@ -12,8 +12,8 @@
 
 namespace pipewright {
 
-/// The records of a run's folder, or of all run folders directly in a sweep's, in the
-/// order of its file.
+/// The records of a run's folder, or of all run folders directly in a sweep's, in the order of its
+/// file. What runs of an earlier version of the file have other than today's is among what varies.
 /// Throws Error{Data} if there are none, or the folder cannot be read.
 std::vector<RunRecord> runs_of_folder(const std::filesystem::path& folder);
 

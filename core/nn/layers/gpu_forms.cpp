@@ -18,12 +18,11 @@ at::Tensor shares(std::int64_t from, std::int64_t to, const at::TensorOptions& o
 
 }  // namespace
 
-at::Tensor layer_norm_in_two_formats(const at::Tensor& input, const at::Tensor& weight,
-                                     const at::Tensor& bias, double eps) {
+at::Tensor layer_norm_in_two_formats(const at::Tensor& input, at::IntArrayRef shape,
+                                     const at::Tensor& weight, const at::Tensor& bias, double eps) {
   const at::ScalarType format = input.scalar_type(), wide = weight.scalar_type();
-  if (input.is_cpu() || format == wide)
-    return at::layer_norm(input, weight.sizes(), weight, bias, eps);
-  return at::layer_norm(input.to(wide), weight.sizes(), weight, bias, eps).to(format);
+  if (input.is_cpu() || format == wide) return at::layer_norm(input, shape, weight, bias, eps);
+  return at::layer_norm(input.to(wide), shape, weight, bias, eps).to(format);
 }
 
 at::ScalarType at_least_float(const at::Tensor& tensor) {

@@ -9,11 +9,11 @@
 
 namespace pipewright {
 
-/// Layer norm (Ba et al., 2016) over the last weight.dim() dimensions, with weight and bias in the
-/// wide format and the input in either. The CPU's operator takes both formats and computes in the
-/// wide one; others get the wide one, and the result is rounded to the input's.
-at::Tensor layer_norm_in_two_formats(const at::Tensor& input, const at::Tensor& weight,
-                                     const at::Tensor& bias, double eps);
+/// Layer norm (Ba et al., 2016) over the last dimensions, which have `shape`, with weight and bias
+/// in the wide format and the input in either. The CPU's operator takes both formats and computes
+/// in the wide one; others get the wide one, and the result is rounded to the input's.
+at::Tensor layer_norm_in_two_formats(const at::Tensor& input, at::IntArrayRef shape,
+                                     const at::Tensor& weight, const at::Tensor& bias, double eps);
 
 /// x/√(mean of x² + eps) over the last dimension (Zhang & Sennrich, 2019), times `weight` [width]
 /// unless that is undefined. Computes in the format of `weight`, or in float32 where it is

@@ -72,7 +72,8 @@ class LayerNorm final : public Layer {
       return made_on_meta({input, parameters[0], parameters[1]}, at::empty_like(input),
                           {input, at::empty({2, input.numel() / width_}, parameters[0].options())},
                           operators_of_norm(input, parameters[0].scalar_type()));
-    return layer_norm_in_two_formats(input, parameters[0], parameters[1], eps_);
+    return layer_norm_in_two_formats(input, parameters[0].sizes(), parameters[0], parameters[1],
+                                     eps_);
   }
 
  private:

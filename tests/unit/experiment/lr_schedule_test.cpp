@@ -119,5 +119,39 @@ TEST(LrSchedule, MayBeginToFallOnlyAfterTheWarmUp) {
   });
 }
 
+std::string refusal_of(const std::string& text) {
+  const Value document = parse_yaml(text, "test");
+  Problems problems;
+  Options options(&document, "lr_schedule", problems);
+  const LrSchedule made(options);
+  std::vector<std::string> messages;
+  for (const Error& problem : problems.errors()) messages.push_back(problem.message());
+  return join(messages, "\n");
+}
+
+TEST(LrSchedule, RefusesWhatItsShapeWouldNotNotice) {
+  EXPECT_EQ(refusal_of("{name: step, milestones: [3]}"),
+            "lr_schedule.name is step, with which milestones has no effect; leave it out, or take "
+            "multistep");
+  EXPECT_EQ(refusal_of("{name: multistep}"),
+            "lr_schedule.name is multistep, and there are no milestones; expected the times of the "
+            "drops, such as milestones: [10, 15]");
+  EXPECT_EQ(refusal_of("{name: cosine, milestones: [3], gamma: 0.5}"),
+            "lr_schedule.name is cosine, with which gamma has no effect; leave it out, or take "
+            "step or multistep\n"
+            "lr_schedule.name is cosine, with which milestones has no effect; leave it out, or "
+            "take multistep");
+  EXPECT_NE(refusal_of("{end_lr: 0.1}"), "") << "the shape is constant";
+  for (const char* const shape :
+       {"constant", "step", "poly", "cosine", "linear", "constant_then_linear"})
+    EXPECT_EQ(refusal_of(concat("{name: ", std::string_view(shape),
+                                ", size: 30, gamma: 0.1, milestones: [], power: 1, constant: 0.5, "
+                                "end_lr: 0}")),
+              "")
+        << "a resolved file has the defaults of all";
+  EXPECT_EQ(refusal_of("{name: cosin, milestones: [3]}").find("no effect"), std::string::npos)
+      << "the name is wrong, and nobody knows which was meant";
+}
+
 }  // namespace
 }  // namespace pipewright::test

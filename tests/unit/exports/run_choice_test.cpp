@@ -70,6 +70,9 @@ TEST(RunChoice, SaysWhatRunsHaveWhereNoneFits) {
 
 TEST(RunChoice, NamesRunsByWhatTheyDifferIn) {
   EXPECT_EQ(distinguishing_settings(runs()).back(), "scheme.name=pipedream,train.seed=2");
+  const std::vector<RunRecord> versions{run_of("gpipe", 1, "0.1"), run_of("gpipe", 1, "0.2")};
+  EXPECT_EQ(distinguishing_settings(versions),
+            (std::vector<std::string>{"optimizer.lr=0.1", "optimizer.lr=0.2"}));
   const std::vector<RunRecord> one{runs().front()};
   EXPECT_EQ(distinguishing_settings(one), std::vector<std::string>{""});
 }

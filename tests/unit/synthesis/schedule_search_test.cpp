@@ -113,12 +113,12 @@ RandomTask random_task(std::uint64_t seed, Lie lie, int staleness) {
 TEST(ScheduleSearch, CountsWhatEveryWorkerHoldsBesides) {
   RandomTask task = random_task(3, Lie::V, 0);
   task.limits.live = kUnlimited;
-  task.limits.memory.assign(as_size(task.shape.workers()), 700);
+  task.limits.memory.assign(as_size(task.shape.workers()), 1100);
   const auto found = [&] {
     return search_schedule(task.shape, task.costs, task.hardware, task.limits, kShort);
   };
   const SearchedSchedule plain = found();
-  constexpr std::int64_t kFixed = 1000;
+  constexpr std::int64_t kFixed = 2000;
   task.limits.fixed = kFixed;
   EXPECT_THROW(found(), Error) << "it alone is more than there is";
   for (std::int64_t& memory : task.limits.memory) memory += kFixed;

@@ -12,11 +12,11 @@
 #include "core/base/markup.h"
 #include "core/base/text.h"
 #include "core/config/json.h"
+#include "core/exports/differing_options.h"
 #include "core/system/file.h"
 #include "core/system/machine_limits.h"
 #include "core/system/plain_file.h"
 #include "core/system/temporary_file.h"
-#include "core/tables/differing_options.h"
 #include "core/tables/run_keys.h"
 
 namespace pipewright {

@@ -8,7 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/parsed.h"
 #include "core/base/wording.h"
-#include "core/tables/differing_options.h"
+#include "core/exports/differing_options.h"
 #include "core/tables/run_keys.h"
 
 namespace pipewright {

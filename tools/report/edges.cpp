@@ -121,7 +121,7 @@ void add_edges(Report& report) {
       if (!edges) continue;
       if (added)
         lines[edges->stages.size()].push_back({&schedule, &found->first, &*edges, schedule.title});
-      if (edges->rule.preconditioned) continue;
+      if (edges->dynamics.rule.preconditioned) continue;
       for (const StageStability& stage : edges->stages)
         report.stage_edges[run].push_back(stage.edge);
     }

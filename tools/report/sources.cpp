@@ -12,10 +12,10 @@
 #include "core/experiment/experiment.h"
 #include "core/experiment/plugins.h"
 #include "core/experiment/reading.h"
+#include "core/exports/differing_options.h"
 #include "core/records/result_rows.h"
 #include "core/system/file.h"
 #include "core/system/terminal.h"
-#include "core/tables/differing_options.h"
 #include "tools/command.h"
 #include "tools/drawing_title.h"
 

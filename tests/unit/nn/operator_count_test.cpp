@@ -19,7 +19,7 @@ namespace {
 
 using Made = std::function<at::Tensor(at::TensorOptions)>;
 
-struct Case {
+struct CountedLayer {
   std::string name;
   LayerPtr layer;
   Made input;
@@ -34,7 +34,7 @@ std::int64_t operators(const std::function<void()>& run) {
   return count.kernels();
 }
 
-std::int64_t operators_of(const Case& each, at::Device device) {
+std::int64_t operators_of(const CountedLayer& each, at::Device device) {
   std::vector<at::Tensor> parameters, buffers;
   for (const ParameterSpec& spec : each.layer->parameters())
     parameters.push_back(at::ones(spec.shape, device).set_requires_grad(true));
@@ -54,11 +54,12 @@ std::int64_t operators_of(const Case& each, at::Device device) {
   return operators([&] { each.layer->forward_all(second, parameters, buffers, {}); });
 }
 
-Made ones(std::vector<std::int64_t> shape) {
+Made made_of_ones(std::vector<std::int64_t> shape) {
   return [shape](at::TensorOptions options) { return at::ones(shape, options); };
 }
-const Made kImages = ones({2, 4, 6, 6}), kRows = ones({3, 8}), kTexts = ones({2, 5, 8});
-const Made kTokens = [](at::TensorOptions options) {
+const Made kSomeImages = made_of_ones({2, 4, 6, 6}), kSomeRows = made_of_ones({3, 8}),
+           kSomeTexts = made_of_ones({2, 5, 8});
+const Made kSomeTokens = [](at::TensorOptions options) {
   return at::ones({2, 5}, options.dtype(at::kLong));
 };
 
@@ -67,59 +68,60 @@ LayerPtr attention_with(AttentionOptions options) {
                    {"out", linear(8, 8)}, 2, options);
 }
 
-std::vector<Case> cases() {
+std::vector<CountedLayer> counted_layers() {
   constexpr int kMean = 1;  // the CPU's is a sum and a quotient
-  std::vector<Case> all{
-      {"linear", linear(8, 4), kRows},
-      {"linear without bias", linear(8, 4, {.bias = false}), kRows},
-      {"linear of texts", linear(8, 4, {.bias = false}), kTexts},
-      {"convolution", convolution(4, 3, {.kernel = 3, .bias = false}), kImages},
+  std::vector<CountedLayer> all{
+      {"linear", linear(8, 4), kSomeRows},
+      {"linear without bias", linear(8, 4, {.bias = false}), kSomeRows},
+      {"linear of texts", linear(8, 4, {.bias = false}), kSomeTexts},
+      {"convolution", convolution(4, 3, {.kernel = 3, .bias = false}), kSomeImages},
       {"convolution with bias, which the CPU adds at once", convolution(4, 3, {.kernel = 3}),
-       kImages, -1},
-      {"batch norm", batch_norm(4), kImages},
-      {"instance norm", instance_norm(), kImages},
-      {"layer norm", layer_norm(8), kTexts},
-      {"RMS norm, for which a GPU has one kernel", rms_norm(8), kTexts, 6},
-      {"embedding", embedding(7, 8), kTokens},
-      {"attention", self_attention(8, 2), kTexts},
-      {"attention with dropout", self_attention(8, 2, 0.5), kTexts},
-      {"causal attention", attention_with({.causal = true}), kTexts},
-      {"causal attention with dropout", attention_with({.dropout = 0.5, .causal = true}), kTexts},
-      {"rotary attention", attention_with({.causal = true, .rotary = RotaryOptions{}}), kTexts},
+       kSomeImages, -1},
+      {"batch norm", batch_norm(4), kSomeImages},
+      {"instance norm", instance_norm(), kSomeImages},
+      {"layer norm", layer_norm(8), kSomeTexts},
+      {"RMS norm, for which a GPU has one kernel", rms_norm(8), kSomeTexts, 6},
+      {"embedding", embedding(7, 8), kSomeTokens},
+      {"attention", self_attention(8, 2), kSomeTexts},
+      {"attention with dropout", self_attention(8, 2, 0.5), kSomeTexts},
+      {"causal attention", attention_with({.causal = true}), kSomeTexts},
+      {"causal attention with dropout", attention_with({.dropout = 0.5, .causal = true}),
+       kSomeTexts},
+      {"rotary attention", attention_with({.causal = true, .rotary = RotaryOptions{}}), kSomeTexts},
       {"attention of few keys",
        attention({{"q", linear(8, 8)}, {"k", linear(8, 4)}, {"v", linear(8, 4)}},
                  {"out", linear(8, 8)}, 2, {.key_heads = 1}),
-       kTexts},
-      {"masked attention", attention_with({.masked = true}), kTexts, 0, true},
-      {"masked causal attention", attention_with({.causal = true, .masked = true}), kTexts, 0,
+       kSomeTexts},
+      {"masked attention", attention_with({.masked = true}), kSomeTexts, 0, true},
+      {"masked causal attention", attention_with({.causal = true, .masked = true}), kSomeTexts, 0,
        true},
-      {"masked attention with dropout", attention_with({.dropout = 0.5, .masked = true}), kTexts, 0,
-       true},
+      {"masked attention with dropout", attention_with({.dropout = 0.5, .masked = true}),
+       kSomeTexts, 0, true},
       {"masked causal attention with dropout",
-       attention_with({.dropout = 0.5, .causal = true, .masked = true}), kTexts, 0, true},
-      {"bound", bound(3), kRows},
-      {"max-pool", max_pool(2, 2), kImages},
-      {"average-pool", average_pool(2, 2), kImages},
-      {"average-pool to 1", average_pool_to(1), kImages, kMean},
-      {"average-pool to 3, products on a GPU", average_pool_to(3), kImages,
+       attention_with({.dropout = 0.5, .causal = true, .masked = true}), kSomeTexts, 0, true},
+      {"bound", bound(3), kSomeRows},
+      {"max-pool", max_pool(2, 2), kSomeImages},
+      {"average-pool", average_pool(2, 2), kSomeImages},
+      {"average-pool to 1", average_pool_to(1), kSomeImages, kMean},
+      {"average-pool to 3, products on a GPU", average_pool_to(3), kSomeImages,
        1 - kOperatorsOfProducts},
-      {"upsample, which the CPU does in three", upsample_nearest(2), kImages, 2},
-      {"average over tokens", average_over_tokens(), kTexts, kMean},
-      {"flatten", flatten(), kTexts},
-      {"dropout", dropout(0.5), kTexts},
+      {"upsample, which the CPU does in three", upsample_nearest(2), kSomeImages, 2},
+      {"average over tokens", average_over_tokens(), kSomeTexts, kMean},
+      {"flatten", flatten(), kSomeTexts},
+      {"dropout", dropout(0.5), kSomeTexts},
   };
   for (const Activation kind : {Activation::Identity, Activation::Relu, Activation::Relu6,
                                 Activation::LeakyRelu, Activation::Tanh, Activation::Gelu,
                                 Activation::GeluTanh, Activation::Silu, Activation::Relu2})
     for (const bool in_place : {false, true})
       all.push_back({concat("activation ", static_cast<int>(kind), in_place ? " in place" : ""),
-                     activation(kind, in_place), kRows});
+                     activation(kind, in_place), kSomeRows});
   return all;
 }
 
 TEST(Operators, AreCountedAsTheForwardOfALayerStartsThem) {
   fill_meta_kernels();
-  for (const Case& each : cases())
+  for (const CountedLayer& each : counted_layers())
     EXPECT_EQ(operators_of(each, at::kMeta), operators_of(each, at::kCPU) - each.more_on_cpu)
         << each.name;
 }
@@ -145,7 +147,7 @@ TEST(Operators, OfAnLstmAreThoseOfItsStepsOnAGpu) {
       at::stack(outputs, 1);
     });
     const std::int64_t made = 3;  // the tensors of ones
-    const Case lstm_of{"", lstm(8, 4), ones({2, steps, 8})};
+    const CountedLayer lstm_of{"", lstm(8, 4), made_of_ones({2, steps, 8})};
     EXPECT_EQ(operators_of(lstm_of, at::kMeta), on_cpu - made) << steps;
     EXPECT_GE(operators_of(lstm_of, at::kMeta), 2 * steps);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tables/differing_options.h"
+#include "core/exports/differing_options.h"
 
 #include <algorithm>
 #include <map>

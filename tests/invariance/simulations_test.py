@@ -264,6 +264,7 @@ class Profiles(Invariance):
             # The last layer has the loss, which keeps one float32 whatever the samples are: the sum of their weights.
             once = 4 if number + 1 == len(found[4]) else 0
             self.assertEqual(int(many["activation_bytes"]) - once, 2 * (int(few["activation_bytes"]) - once))
+            self.assertEqual(int(many.get("half_bytes", 0)), 2 * int(few.get("half_bytes", 0)), number)
             for key in ("parameters", "parameter_bytes", "buffer_bytes", "kernels", "update_kernels"):
                 self.assertEqual(many[key], few[key], key)
             inputs, outputs = widths[number : number + 2]

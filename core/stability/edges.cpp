@@ -7,6 +7,7 @@
 #include <numbers>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
@@ -121,27 +122,40 @@ class ColumnGain {
   ClosedLoop loop_;
 };
 
-/// The largest stable learning rate of weights that decay with that very rate: a fixed point of
-/// `edge_with`, which says the edge with the decay at a given rate. The edge usually depends little
-/// on the decay, so each step comes nearer by orders of magnitude.
-double with_own_decay(const LinearRule& rule, const std::function<double(double)>& edge_with) {
-  const double undecayed = edge_with(0);
-  if (rule.l2 + rule.decoupled == 0 || !std::isfinite(undecayed)) return undecayed;
-  constexpr int kSteps = 8, kHalvings = 50;
-  constexpr double kAgreement = 1e-12;
+/// The first learning rate at which distances grow, where rates are tried in steps from below and
+/// weights decay with each; `radius` says what distances are multiplied by.
+double first_growing(double step, const std::function<double(double)>& radius) {
+  constexpr int kHalvings = 50;
+  constexpr double kRounding = 1e-13;
+  const auto grows = [&](double lr) { return radius(lr) > 1 + kRounding; };
+  double low = 0, high = step;
+  while (!grows(high)) low = std::exchange(high, high + step);
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = std::midpoint(low, high);
+    (grows(middle) ? high : low) = middle;
+  }
+  return low;
+}
+
+/// The largest stable learning rate of weights that decay with that very rate. `edge_with` says the
+/// edge with the decay at a given rate, and `radius` the spectral radius with both at one. A weak
+/// decay hardly moves the edge, which then is a fixed point that each step nears by orders of
+/// magnitude. With a strong one edges may jump, as delayed gradients can hold weights that their
+/// decay alone would throw about.
+double with_own_decay(const LinearRule& rule, const std::function<double(double)>& edge_with,
+                      const std::function<double(double)>& radius) {
+  const double undecayed = edge_with(0), decay = rule.l2 + rule.decoupled;
+  if (decay == 0 || undecayed == 0 || !std::isfinite(undecayed)) return undecayed;
+  constexpr double kWeak = 0.01, kAgreement = 1e-12;
+  constexpr int kIterations = 8, kTried = 32;
   double lr = undecayed;
-  for (int i = 0; i < kSteps; ++i) {
+  for (int i = 0; i < kIterations && undecayed * decay < kWeak * (1 - rule.momentum); ++i) {
     const double next = edge_with(lr);
     if (std::abs(next - lr) <= kAgreement * lr) return next;
     lr = next;
   }
-  double low = 0, high = undecayed;
-  while (edge_with(high) > high) high *= 2;
-  for (int i = 0; i < kHalvings; ++i) {
-    const double middle = std::midpoint(low, high);
-    (edge_with(middle) > middle ? low : high) = middle;
-  }
-  return low;
+  const double shrinks_to_nothing = 1 / decay;  // in one update, without momentum
+  return first_growing(std::min(undecayed, shrinks_to_nothing) / kTried, radius);
 }
 
 double edge_with_decay(const Dynamics& dynamics, const Hessian& hessian, const Blocks& blocks,
@@ -190,10 +204,15 @@ double edge_alone(const Dynamics& dynamics, int stage) {
 
 double largest_lr_alone(const Dynamics& dynamics, int stage, double curvature) {
   if (curvature <= 0) return std::numeric_limits<double>::infinity();
-  return with_own_decay(dynamics.rule, [&](double decay_lr) {
+  const auto edge_with = [&](double decay_lr) {
     Dynamics decaying = dynamics;
     decaying.lr = decay_lr;
     return edge_alone(decaying, stage) / curvature;
+  };
+  return with_own_decay(dynamics.rule, edge_with, [&](double lr) {
+    const LoopOptions options{.decay_lr = lr, .discrepancy = dynamics.discrepancy};
+    return spectral_radius(
+        ClosedLoop(dynamics.recurrence, dynamics.rule, {stage}, {{curvature}}, options).matrix(lr));
   });
 }
 
@@ -207,8 +226,12 @@ double coupled_edge(const Dynamics& dynamics, const Hessian& hessian, const Bloc
   Hessian scaled = hessian;
   for (std::vector<double>& row : scaled)
     for (double& each : row) each /= unit;
-  return with_own_decay(dynamics.rule, [&](double decay_lr) {
+  const auto edge_with = [&](double decay_lr) {
     return edge_with_decay(dynamics, scaled, blocks, decay_lr, progress) / unit;
+  };
+  return with_own_decay(dynamics.rule, edge_with, [&](double lr) {
+    if (progress) progress();
+    return spectral_radius(dynamics, hessian, lr, blocks);
   });
 }
 

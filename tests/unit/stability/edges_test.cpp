@@ -176,10 +176,34 @@ TEST(Edges, AtACurvatureAreRatesThatAreStableWithTheirOwnDecay) {
   for (const bool decoupled : {false, true}) {
     dynamics = delayed(2, momentum_rule(0.9));
     (decoupled ? dynamics.rule.decoupled : dynamics.rule.l2) = 0.3;
-    for (const double curvature : {1.0, 40.0})  // more than the decay
+    for (const double curvature : {0.1, 1.0, 40.0})
       EXPECT_NEAR(largest_lr_alone(dynamics, 0, curvature) / coupled_edge(dynamics, {{curvature}}),
                   1, tolerance::kSpectralEdge);
   }
+}
+
+/// Also where the decay is stronger than the curvature: delayed gradients may then hold weights
+/// that their decay alone would throw about.
+TEST(Edges, WithTheirOwnDecayAreTheFirstRatesWhereTheSpectralRadiusIsOne) {
+  constexpr double kNear = 1e-6;
+  constexpr int kSmaller = 50;
+  for (const int delay : {0, 1, 2})
+    for (const double momentum : {0.0, 0.9})
+      for (const double decay : {0.003, 0.3})
+        for (const double curvature : {0.01, 0.1, 1.0})
+          for (const bool decoupled : {false, true}) {
+            Dynamics dynamics = delayed(delay, momentum_rule(momentum));
+            (decoupled ? dynamics.rule.decoupled : dynamics.rule.l2) = decay;
+            const std::string where = concat(delay, ", ", momentum, ", ", decay, ", ", curvature,
+                                             decoupled ? ", decoupled" : ", L2");
+            const double edge = largest_lr_alone(dynamics, 0, curvature);
+            EXPECT_NEAR(coupled_edge(dynamics, {{curvature}}) / edge, 1, tolerance::kSpectralEdge)
+                << where;
+            const auto at = [&](double lr) { return spectral_radius(dynamics, {{curvature}}, lr); };
+            EXPECT_GT(at(edge * (1 + kNear)), 1) << where;
+            for (int i = 1; i <= kSmaller; ++i)
+              EXPECT_LT(at(edge * (1 - kNear) * i / kSmaller), 1) << where << " at " << i;
+          }
 }
 
 TEST(Edges, OfCoupledStagesAreWhereTheSpectralRadiusIsOne) {

@@ -33,7 +33,10 @@ import traceback
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
-import torch
+try:
+    import torch
+except ModuleNotFoundError:
+    sys.exit("import_torch.py: this Python has no torch, which the model is imported with")
 from importing.evaluation import remark_on_evaluation
 from importing.export import FORMAT, Export
 from importing.files import part_of, replace_all, safetensors

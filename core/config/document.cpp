@@ -19,8 +19,27 @@ namespace fs = std::filesystem;
 /// A document merged with all files that it extends, and the profiles of these files.
 struct Chain {
   Value document = Value::mapping();
+  std::vector<DroppedOption> dropped;
   std::map<std::string, std::vector<Value>> profiles;  // name → profiles, base files first
 };
+
+/// Adds the options of `base` that end with its merging with `over`, though both mean one part.
+void collect_dropped(const Value& base, const Value& over, const std::string& around,
+                     std::vector<DroppedOption>& dropped) {
+  if (!base.is(Value::Kind::Mapping) || !over.is(Value::Kind::Mapping)) return;
+  const Value* const name = over.find("name");
+  const Value* const before = base.find("name");
+  const bool replaces = !around.empty() && name != nullptr;
+  if (replaces && before != nullptr && *before != *name) return;
+  for (const auto& [key, value] : base.fields) {
+    const std::string dotted = concat(around, around.empty() ? "" : ".", key);
+    const Value* const again = over.find(key);
+    if (again != nullptr)
+      collect_dropped(value, *again, dotted, dropped);
+    else if (replaces)
+      dropped.push_back({dotted, value, over.place});
+  }
+}
 
 /// Reads a file, and the files that it extends, into a chain. A file that extends itself, directly
 /// or through others, is a problem.
@@ -61,6 +80,7 @@ void ChainReader::read(const fs::path& file, bool named, Chain& chain) {
   std::erase_if(document.fields, [](const auto& field) {
     return field.first == "extends" || field.first == "profiles";
   });
+  collect_dropped(chain.document, document, "", chain.dropped);
   chain.document = merged_keys(std::move(chain.document), document);
 }
 
@@ -128,11 +148,16 @@ void set(Value& document, const std::string& key, const Value& value, Problems& 
     set_path(document, key, value, problems);
 }
 
+std::vector<std::string> names_of(const Chain& chain) {
+  std::vector<std::string> names;
+  for (const auto& [name, overrides] : chain.profiles) names.push_back(name);
+  return names;
+}
+
 void apply_profile(const std::string& name, Chain& chain, Problems& problems) {
   const auto found = chain.profiles.find(name);
   if (found == chain.profiles.end()) {
-    std::vector<std::string> names;
-    for (const auto& [known, overrides] : chain.profiles) names.push_back(known);
+    const std::vector<std::string> names = names_of(chain);
     const std::string hint = names.empty() ? "; the file has none" : suggestion(name, names);
     problems.add({"--profile", 0, 0}, concat("unknown profile '", name, "'", hint));
     return;
@@ -169,6 +194,17 @@ void apply_set(const std::string& text, Value& document, Problems& problems) {
 }
 
 }  // namespace
+
+Composition composition_of(const fs::path& file) {
+  Problems problems, faults;
+  Chain chain;
+  ChainReader(problems, faults).read(file, true, chain);
+  problems.throw_if_any();
+  std::erase_if(chain.dropped, [&](const DroppedOption& each) {
+    return chain.document.find_path(each.key) != nullptr;
+  });
+  return {.profiles = names_of(chain), .dropped = std::move(chain.dropped)};
+}
 
 Value load_document(const fs::path& file, const std::string& profile,
                     const std::vector<std::string>& sets) {

@@ -37,6 +37,23 @@ Value load_document(const std::filesystem::path& file, const std::string& profil
 Value load_document(const std::filesystem::path& file, const std::string& profile,
                     const std::vector<std::string>& sets, Problems& faults);
 
+/// An option of a file that another one extends, in a section that the latter gives anew with the
+/// same name, or with the name that the former left out: so it no longer holds.
+struct DroppedOption {
+  std::string key;  ///< dotted
+  Value value;      ///< with its place
+  Place by;         ///< of the section that replaces it
+};
+
+/// What an experiment is composed of, besides the document that comes out.
+struct Composition {
+  std::vector<std::string> profiles;   ///< names of those of the file and of all that it extends
+  std::vector<DroppedOption> dropped;  ///< and not given again
+};
+
+/// Throws as load_document().
+Composition composition_of(const std::filesystem::path& file);
+
 /// One run of a sweep: what a training of the document may depend on (see what_may_vary()), its
 /// label, and the keys that vary.
 struct SweepPoint {

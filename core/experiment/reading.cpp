@@ -283,9 +283,14 @@ Experiment read_experiment(const Value& given, const Problems& faults, KnownForm
   Options root(&document, "", problems);
   Experiment e;
   BalanceOption balance;
-  read_sections(root, e, balance);
-  root.finish();
-  check_together(e, balance, document, root.resolved(), problems);
+  try {
+    read_sections(root, e, balance);
+    root.finish();
+    check_together(e, balance, document, root.resolved(), problems);
+  } catch (const Error&) {  // perhaps of a part that was made with wrong options
+    problems.throw_if_any();
+    throw;
+  }
   problems.throw_if_any();
   e.given = written;
   e.resolved = root.resolved();

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .program import Experiment, Origin, Settings, call, json_text
-from .run_folder import MARKER, Row, read_record, recorded_options, rows_of, run_folders, value_of
+from .run_folder import MARKER, Row, read_record, recorded_options, rows_of, run_folders, sweeps_in, value_of
 
 if TYPE_CHECKING:
     import pandas
@@ -313,8 +313,11 @@ def load(
     path = Path(folder)
     origin = None if experiment is None else Origin(experiment, settings, profile, plugins)
     runs = [Run.read(each) for each in run_folders(path)] if path.is_dir() else []
+    sweeps = ", ".join(str(each) for each in sweeps_in(path)) if path.is_dir() else ""
     if not runs and not (path / MARKER).is_file():
-        raise FileNotFoundError(f"{path} is no folder of a run or of a sweep")
+        raise FileNotFoundError(f"{path} is no folder of a run or of a sweep" + (f"; these are: {sweeps}" if sweeps else ""))
+    if sweeps and [run.folder for run in runs] != [path]:
+        warnings.warn(f"{path}: runs of sweeps in folders of their own are left out: {sweeps}", stacklevel=2)
     if origin is not None and [run.folder for run in runs] != [path]:
         runs = _runs_of_today(origin, path, runs)
     runs = with_differing_options(runs)

@@ -40,6 +40,12 @@ def run_folders(folder: Path) -> list[Path]:
     return of_sweep
 
 
+def sweeps_in(folder: Path) -> list[Path]:
+    """The folders in this one that hold runs and are none."""
+    inner = sorted(each for each in folder.iterdir() if each.is_dir() and not each.is_symlink() and os.access(each, os.R_OK | os.X_OK))
+    return [each for each in inner if not _is_run(each) and any(_is_run(run) for run in each.iterdir() if run.is_dir())]
+
+
 def read_record(folder: Path) -> tuple[Row, Row]:
     """The contents of run.json, with the state that the run is really in, and of point.json.
 

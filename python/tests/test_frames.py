@@ -29,3 +29,12 @@ def test_frames_of_a_sweep_say_what_varies(experiment):
 
 def test_a_folder_without_probes_has_an_empty_frame(experiment):
     assert pw.run(experiment, out="out").probes.empty
+
+
+def test_sweeps_beside_the_runs_of_a_folder_are_named(experiment):
+    pw.sweep(experiment | {"sweep": {"grid": {"train.seed": [1, 2]}}}, out="runs/some")
+    with pytest.raises(FileNotFoundError, match=r"^runs is no folder of a run or of a sweep; these are: runs/some$"):
+        pw.load("runs")
+    pw.run(experiment, out="runs/one")
+    with pytest.warns(UserWarning, match="^runs: runs of sweeps in folders of their own are left out: runs/some$"):
+        assert len(pw.load("runs").runs) == 1

@@ -150,6 +150,23 @@ class Folder(harness.EndToEnd):
             self.assertIn("No data-parallel script exists", head)
         self.assertIn("each weighted by its samples", " ".join(self.pipewright("describe", "train").out.split()))
 
+    def test_files_lose_nothing_of_those_that_they_extend(self):
+        for file in FILES:
+            environment = {"HOME": str(self.folder / "home")}
+            done = self.finish(self.start("check", file, environment=environment))
+            self.assertNotIn("a section that gives its name replaces", done.err)
+            self.assertNotIn("no command can use the profile", done.err)
+
+    def test_options_fit_the_data_that_are_here(self):
+        """Of sets that are not there nothing is known; no option is wrong."""
+        if not harness.DATA_DIR.is_dir():
+            skips.lacks("real-data")
+        few = ("--set", "loader.drop_last=false")  # of some sets there are less samples here than a mini-batch has
+        for file in FILES:
+            environment = {"PIPEWRIGHT_DATA": str(harness.DATA_DIR)}
+            done = self.finish(self.start("check", file, "--point", "1", *few, environment=environment))
+            self.assertIn(done.code, (0, DATA), f"{file}: {done.err}")
+
     def test_every_paper_has_its_files(self):
         papers = {file.parent.name for file in FILES}
         self.assertLessEqual({"spectrain", "pipeoptim", "gpipe_test", "torchgpipe", "interlocking"}, papers)

@@ -294,6 +294,22 @@ class Little(Report):
         self.assertEqual(list(self.folder.rglob("*.html")), [])
         self.pipewright("report", "nowhere.yaml", code=EXPERIMENT)
 
+    def test_sweeps_beside_the_runs_of_a_folder_are_named(self):
+        """As `run` and `sweep` lay them into runs/: a run each, and a folder of runs."""
+        short = {"train": {"epochs": 1}, "loader": {"limit_train": 32}}
+        self.write("s.yaml", short | {"sweep": {"grid": {"train.seed": [1, 2]}}})
+        self.pipewright("sweep", "s.yaml")
+        of_sweep = r"runs/s \(2 runs\)"
+        for command in (("report", "runs", "--output", "x.html"), ("list", "runs"), ("export", "runs", "--output", "x.csv")):
+            self.assert_errors(
+                self.pipewright(*command, code=DATA), rf"^runs: holds no runs itself; expected one of its folders that do: {of_sweep}$"
+            )
+        self.write("one.yaml", short)
+        self.pipewright("run", "one.yaml", "--quiet")
+        done = self.pipewright("list", "runs")
+        self.assertRegex(done.out, r"^  runs/one +done *\n$")
+        self.assertRegex(done.err, rf"^note: runs of sweeps in folders of their own are left out: {of_sweep}\n$")
+
     def test_a_folder_that_cannot_be_read_is_not_called_empty(self):
         (self.folder / "sw").mkdir()
         self.assert_errors(

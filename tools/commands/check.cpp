@@ -337,6 +337,59 @@ void check_all_of(const CommandLine& line, Value document, const Problems& fault
   if (!pilot.empty()) print_pilot(document, records, pilot);
 }
 
+/// The options of the file's first run, with a profile of it.
+Value first_run(const ExperimentArguments& given, const std::string& profile) {
+  Problems faults;
+  const Value document = load_document(given.file, profile, given.sets, faults);
+  return read_experiment(expand_sweep(document).front().document, faults).resolved;
+}
+
+/// Tells which profiles of the file no command could use.
+void tell_faulty_profiles(const ExperimentArguments& given,
+                          const std::vector<std::string>& profiles) {
+  for (const std::string& name : profiles) try {
+      first_run(given, name);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::Bug) throw;
+      tell(concat("note: no command can use the profile '", name, "': ", error.what()));
+    }
+}
+
+/// Whether a resolved option is as the file gave it, which may give a path in other words.
+bool is_as_given(const Value& resolved, const Value& given) {
+  if (resolved == given) return true;
+  const bool texts = resolved.is(Value::Kind::Text) && given.is(Value::Kind::Text);
+  const std::filesystem::path folder = std::filesystem::path(given.place.file).parent_path();
+  return texts && resolved.text == resolved_path(given.text, folder).string();
+}
+
+/// Tells which options of extended files no longer hold, where that makes a difference.
+void tell_dropped(const Value& resolved, const std::vector<DroppedOption>& dropped) {
+  for (const DroppedOption& each : dropped) {
+    const Value* const now = resolved.find_path(each.key);
+    if (now != nullptr && !is_as_given(*now, each.value))
+      tell(concat("note: ", each.by.text(), ": a section that gives its name replaces that of the ",
+                  "extended file, so ", each.key, " is ", to_json(*now), " here, not ",
+                  to_json(each.value), " as in ", each.value.place.text(),
+                  "; give it again, or leave out the name"));
+  }
+}
+
+/// Tells what a reader of the file may not expect. Whether its options are right is not said here.
+void tell_of_files(const ExperimentArguments& given) {
+  Composition files;
+  Value resolved;
+  try {
+    files = composition_of(given.file);
+    resolved = first_run(given, "");
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::Bug) throw;
+    return;
+  }
+  tell_dropped(resolved, files.dropped);
+  tell_faulty_profiles(given, files.profiles);
+}
+
 int run_check(const std::vector<std::string>& arguments) {
   CommandLine line(
       kCheck,
@@ -345,7 +398,8 @@ int run_check(const std::vector<std::string>& arguments) {
       "proves the schedule and says what each stage holds. If the file has a sweep, it does so for "
       "every run, or for the one that --point names. With balance: time or memory it measures the "
       "layers once and writes the profile to runs/, or to the sweep's folder there, where later "
-      "runs find it.\n\n"
+      "runs find it. Without --profile it also names profiles of the file that no command could "
+      "use, and options of an extended file that no longer hold.\n\n"
       "With --hardware the plan is for that machine: every worker's peak, activations included, is "
       "simulated and held against the memory of its device. Then nothing is measured, the cut is "
       "that for its rates, and no device of pipeline.device need be here.");
@@ -365,8 +419,14 @@ int run_check(const std::vector<std::string>& arguments) {
   Problems faults;
   if (given.point.empty()) {
     const Value document = given.document(faults);
-    document.find("sweep") != nullptr ? check_all_of(line, document, faults)
-                                      : check_one(line, document, "", faults);
+    try {
+      document.find("sweep") != nullptr ? check_all_of(line, document, faults)
+                                        : check_one(line, document, "", faults);
+    } catch (const Error&) {
+      if (given.profile.empty()) tell_of_files(given);
+      throw;
+    }
+    if (given.profile.empty()) tell_of_files(given);
     return 0;
   }
   const OneExperiment one = one_experiment(given, faults);

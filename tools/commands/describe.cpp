@@ -272,6 +272,21 @@ void find_options(const std::vector<OptionInfo>& among, const std::string& aroun
   }
 }
 
+/// "; did you mean 'pipeline.microbatches'?" for the dotted name of an option; "" with none near.
+std::string option_meant(const std::vector<OptionInfo>& among, const std::string& around,
+                         const std::string& wanted) {
+  std::vector<std::string> names;
+  for (const OptionInfo& info : among) {
+    const std::string dotted = around + info.name;
+    if (wanted.starts_with(dotted + "."))
+      if (const std::string inner = option_meant(info.section, dotted + ".", wanted);
+          !inner.empty())
+        return inner;
+    if (!around.empty()) names.push_back(dotted);
+  }
+  return did_you_mean(wanted, names);
+}
+
 /// Describes the options within sections that are called so; false if there are none.
 bool describe_option(const std::string& wanted) {
   std::vector<OptionInfo> found;
@@ -322,7 +337,8 @@ int run_describe(const std::vector<std::string>& arguments) {
     return 0;
   for (const ExperimentKey& key : experiment_keys())
     if (std::ranges::count(known, key.name) == 0) known.push_back(key.name);
-  const std::string explained = elsewhere(wanted);
+  std::string explained = elsewhere(wanted);
+  if (explained.empty()) explained = option_meant(plain_sections(), "", wanted);
   throw Error(ErrorKind::Experiment,
               concat("there is nothing called '", wanted, "'",
                      explained.empty() ? suggestion(wanted, known) : explained));

@@ -83,6 +83,20 @@ void add_trace(ReportSchedule& schedule, const RunRecord& run) {
   }
 }
 
+/// The folders in this one that hold runs and are none: "runs/a (3 runs), runs/b (1 run)".
+std::string sweeps_in(const fs::path& folder) {
+  std::error_code fault;
+  std::vector<std::string> found;
+  for (fs::directory_iterator at(folder, fault), end; !fault && at != end; at.increment(fault)) {
+    std::error_code ignored;
+    if (!at->is_directory(ignored) || at->is_symlink(ignored) || is_run_folder(*at)) continue;
+    if (const std::size_t runs = run_folders_of(at->path(), ignored).size(); runs > 0)
+      found.push_back(concat(at->path().string(), " (", counted(runs, "run"), ")"));
+  }
+  std::ranges::sort(found);
+  return join(found, ", ");
+}
+
 }  // namespace
 
 std::vector<RunRecord> runs_of_folder(const fs::path& folder) {
@@ -91,10 +105,16 @@ std::vector<RunRecord> runs_of_folder(const fs::path& folder) {
   for (const fs::path& inner : run_folders_of(folder, fault)) runs.push_back(read_run(inner));
   if (fault)
     throw Error(ErrorKind::Data, concat("cannot be read: ", fault.message()), folder.string());
+  const std::string sweeps = sweeps_in(folder);
   if (runs.empty())
-    throw Error(ErrorKind::Data,
-                "holds no runs; expected the folder of a run or of a sweep, such as runs/<name>",
-                folder.string());
+    throw Error(
+        ErrorKind::Data,
+        concat("holds no runs",
+               sweeps.empty() ? "; expected the folder of a run or of a sweep, such as runs/<name>"
+                              : concat(" itself; expected one of its folders that do: ", sweeps)),
+        folder.string());
+  if (!sweeps.empty() && runs.front().folder != folder)
+    print_error("note: runs of sweeps in folders of their own are left out: %s\n", sweeps.c_str());
   if (runs.front().folder != folder && fs::exists(folder / "run.json", fault))
     print_error("note: the run %s itself is left out; it lies beside %s of a sweep\n",
                 folder.c_str(), counted(runs.size(), "run").c_str());

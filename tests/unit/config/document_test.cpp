@@ -199,5 +199,29 @@ TEST_F(LoadDocument, KeepsSweepAndTable) {
   EXPECT_NE(document.find("table"), nullptr);
 }
 
+/// Of the parts that are another one's, and of keys that are given again, nothing is lost.
+TEST_F(LoadDocument, NamesOptionsThatASectionOfTheSameNameDrops) {
+  write(
+      "grand.yaml",
+      "model: {name: mlp, widths: [2, 3]}\ndataset: {train: 8, test: 4}\nloader: {batch_size: 4}\n"
+      "pipeline: {compression: {name: top_k, fraction: 0.5, backward: {name: none}}}\n"
+      "profiles: {b: {train.epochs: 1}}\n");
+  write("base.yaml",
+        "extends: grand.yaml\nmodel: {name: mlp, activation: relu}\nloader: {shuffle: false}\n"
+        "pipeline: {compression: {name: top_k, backward: {name: uniform}}}\n");
+  write("file.yaml",
+        "extends: base.yaml\nprofiles: {a: {train.epochs: 2}}\n"
+        "dataset: {name: synthetic, test: 2}\n");
+  const Composition composition = composition_of(folder_ / "file.yaml");
+  EXPECT_EQ(composition.profiles, (std::vector<std::string>{"a", "b"}));
+  std::vector<std::string> dropped;
+  for (const DroppedOption& each : composition.dropped)
+    dropped.push_back(concat(each.key, " ", to_json(each.value), " by ",
+                             fs::path(each.by.file).filename().string(), ":", each.by.line));
+  EXPECT_EQ(dropped, (std::vector<std::string>{"model.widths [2,3] by base.yaml:2",
+                                               "pipeline.compression.fraction 0.5 by base.yaml:4",
+                                               "dataset.train 8 by file.yaml:3"}));
+}
+
 }  // namespace
 }  // namespace pipewright

@@ -167,6 +167,18 @@ class Folder(harness.EndToEnd):
             done = self.finish(self.start("check", file, "--point", "1", *few, environment=environment))
             self.assertIn(done.code, (0, DATA), f"{file}: {done.err}")
 
+    def test_profiles_beside_published_numbers_say_what_is_ours(self):
+        """But for `ci`, whose data are made up; with it, what is said of the whole would be false."""
+        shown = 0
+        for file in FILES:
+            profiles = re.findall(r"(?m)^  (\w+):", file.read_text(encoding="utf-8").partition("\nprofiles:")[2])
+            for profile in set(profiles) - {"ci"}:
+                page = self.pipewright("table", file, "--profile", profile, "--out", "none").out
+                if re.search(r"(?m)^\|.* published", page):
+                    self.assertIn("] ours: ", page, f"{file} {profile}")
+                    shown += 1
+        self.assertGreater(shown, 20)
+
     def test_every_paper_has_its_files(self):
         papers = {file.parent.name for file in FILES}
         self.assertLessEqual({"spectrain", "pipeoptim", "gpipe_test", "torchgpipe", "interlocking"}, papers)

@@ -135,6 +135,43 @@ class SlowLinks(harness.EndToEnd):
         self.assertEqual(["1F1B", "1F1B subspace"], [label for label, (_, public, _) in names.items() if public])
 
 
+class Modelled(harness.EndToEnd):
+    """What the README prints of files that need no run."""
+
+    def cells(self, file, column):
+        """The means of a column, and what was published, from the top."""
+        page = self.pipewright("table", SOURCE_DIR / "experiments" / file, "--out", "none", "--format", "csv").out
+        return [
+            (float(row["mean"]), float(row["published"] or 0)) for row in csv.DictReader(io.StringIO(page)) if row["column"] == column
+        ]
+
+    @staticmethod
+    def rows(heading):
+        text = (SOURCE_DIR / "experiments/README.md").read_text(encoding="utf-8")
+        table = text[text.index(heading) :].partition("\n\n")[0]
+        return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+
+    def same(self, printed, cells):
+        self.assertEqual(len(printed), len(cells))
+        for (ours, public), (mean, published) in zip(printed, cells):
+            decimals = len(ours.partition(".")[2])
+            self.assertLessEqual(abs(float(ours) - mean), 0.5001 * 10**-decimals)
+            self.assertEqual(float(public), published)
+
+    def test_speed_ups_of_torchgpipe(self):
+        rows = self.rows("| ResNet-101 | modelled")
+        for first, file, column in ((1, "resnet101", "resnet101"), (4, "unet", "unet"), (7, "amoebanet", "amoebanet_d")):
+            printed = [(row[first], row[first + 1]) for row in rows if row[first]]
+            self.same(printed, self.cells(f"torchgpipe/{file}_speed.yaml", column))
+
+    def test_throughput_and_speed_ups_of_gpipe_test(self):
+        rows = self.rows("| | samples a second, modelled")
+        for model, of in (("mobilenet_v2", rows[:5]), ("roberta", rows[5:])):
+            file = f"gpipe_test/{model}_speed.yaml"
+            self.same([(row[3], row[4]) for row in of], self.cells(file, model))
+            self.same([(row[1], "0") for row in of], self.cells(file, "modelled_samples_per_second"))
+
+
 class Folder(harness.EndToEnd):
     def test_what_is_known_to_differ_is_said(self):
         experiments = SOURCE_DIR / "experiments"

@@ -358,9 +358,13 @@ void tell_faulty_profiles(const ExperimentArguments& given,
 /// Whether a resolved option is as the file gave it, which may give a path in other words.
 bool is_as_given(const Value& resolved, const Value& given) {
   if (resolved == given) return true;
-  const bool texts = resolved.is(Value::Kind::Text) && given.is(Value::Kind::Text);
+  if (!resolved.is(Value::Kind::Text) || !given.is(Value::Kind::Text)) return false;
   const std::filesystem::path folder = std::filesystem::path(given.place.file).parent_path();
-  return texts && resolved.text == resolved_path(given.text, folder).string();
+  try {
+    return resolved.text == resolved_path(given.text, folder.empty() ? "." : folder).string();
+  } catch (const Error&) {  // it is no path
+    return false;
+  }
 }
 
 /// Tells which options of extended files no longer hold, where that makes a difference.

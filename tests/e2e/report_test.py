@@ -310,6 +310,18 @@ class Little(Report):
         self.assertRegex(done.out, r"^  runs/one +done *\n$")
         self.assertRegex(done.err, rf"^note: runs of sweeps in folders of their own are left out: {of_sweep}\n$")
 
+    def test_runs_beside_those_of_a_sweep_are_named(self):
+        """One point in a folder makes it that of a sweep, so that other runs in it are left out."""
+        short = {"train": {"epochs": 1}, "loader": {"limit_train": 32}}
+        self.write("one.yaml", short)
+        self.write("s.yaml", short | {"sweep": {"grid": {"train.seed": [1, 2]}}})
+        self.pipewright("run", "one.yaml", "--quiet")
+        self.assertEqual(self.pipewright("list", "runs").err, "")
+        self.pipewright("run", "s.yaml", "--point", "2", "--out", "runs/two", "--quiet")
+        done = self.pipewright("list", "runs")
+        self.assertRegex(done.out, r"^  runs/two +done .*\n$")
+        self.assertEqual(done.err, "note: runs that are not known to be of the sweep are left out: runs/one\n")
+
     def test_a_folder_that_cannot_be_read_is_not_called_empty(self):
         (self.folder / "sw").mkdir()
         self.assert_errors(

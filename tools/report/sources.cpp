@@ -97,6 +97,17 @@ std::string sweeps_in(const fs::path& folder) {
   return join(found, ", ");
 }
 
+/// The runs in the folder that are not among those that it stands for, as they are of no sweep.
+std::string others_in(const fs::path& folder, const std::vector<RunRecord>& runs) {
+  std::error_code fault;
+  std::vector<std::string> found;
+  for (fs::directory_iterator at(folder, fault), end; !fault && at != end; at.increment(fault))
+    if (is_run_folder(*at) && std::ranges::count(runs, at->path(), &RunRecord::folder) == 0)
+      found.push_back(at->path().string());
+  std::ranges::sort(found);
+  return join(found, ", ");
+}
+
 }  // namespace
 
 std::vector<RunRecord> runs_of_folder(const fs::path& folder) {
@@ -118,6 +129,10 @@ std::vector<RunRecord> runs_of_folder(const fs::path& folder) {
   if (runs.front().folder != folder && fs::exists(folder / "run.json", fault))
     print_error("note: the run %s itself is left out; it lies beside %s of a sweep\n",
                 folder.c_str(), counted(runs.size(), "run").c_str());
+  if (const std::string others = others_in(folder, runs);
+      !others.empty() && runs.front().folder != folder)
+    print_error("note: runs that are not known to be of the sweep are left out: %s\n",
+                others.c_str());
   sort_as_in_file(runs);
   add_differing_options(runs);
   return runs;

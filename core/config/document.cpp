@@ -23,7 +23,7 @@ struct Chain {
   std::map<std::string, std::vector<Value>> profiles;  // name → profiles, base files first
 };
 
-/// Adds the options of `base` that end with its merging with `over`, though both mean one part.
+/// Adds the options of `base` that are lost because `over` gives a section of the same part anew.
 void collect_dropped(const Value& base, const Value& over, const std::string& around,
                      std::vector<DroppedOption>& dropped) {
   if (!base.is(Value::Kind::Mapping) || !over.is(Value::Kind::Mapping)) return;

@@ -41,7 +41,7 @@ def run_folders(folder: Path) -> list[Path]:
 
 
 def sweeps_in(folder: Path) -> list[Path]:
-    """The folders in this one that hold runs and are none."""
+    """The folders in this one that hold runs but are no runs themselves."""
     inner = sorted(each for each in folder.iterdir() if each.is_dir() and not each.is_symlink() and os.access(each, os.R_OK | os.X_OK))
     return [each for each in inner if not _is_run(each) and any(_is_run(run) for run in each.iterdir() if run.is_dir())]
 

@@ -379,7 +379,8 @@ void tell_dropped(const Value& resolved, const std::vector<DroppedOption>& dropp
   }
 }
 
-/// Tells what a reader of the file may not expect. Whether its options are right is not said here.
+/// Tells which options and profiles of the files do not do what a reader would expect. Says nothing
+/// where a file cannot be read: the check itself does.
 void tell_of_files(const ExperimentArguments& given) {
   Composition files;
   Value resolved;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -83,7 +84,7 @@ void add_trace(ReportSchedule& schedule, const RunRecord& run) {
   }
 }
 
-/// The folders in this one that hold runs and are none: "runs/a (3 runs), runs/b (1 run)".
+/// The folders in this one that hold runs but are no runs themselves: "runs/a (3 runs)".
 std::string sweeps_in(const fs::path& folder) {
   std::error_code fault;
   std::vector<std::string> found;
@@ -97,13 +98,14 @@ std::string sweeps_in(const fs::path& folder) {
   return join(found, ", ");
 }
 
-/// The runs in the folder that are not among those that it stands for, as they are of no sweep.
+/// The runs in a folder that are not among its given runs, which are those of a sweep.
 std::string others_in(const fs::path& folder, const std::vector<RunRecord>& runs) {
+  std::set<fs::path> known;
+  for (const RunRecord& run : runs) known.insert(run.folder);
   std::error_code fault;
   std::vector<std::string> found;
   for (fs::directory_iterator at(folder, fault), end; !fault && at != end; at.increment(fault))
-    if (is_run_folder(*at) && std::ranges::count(runs, at->path(), &RunRecord::folder) == 0)
-      found.push_back(at->path().string());
+    if (is_run_folder(*at) && !known.contains(at->path())) found.push_back(at->path().string());
   std::ranges::sort(found);
   return join(found, ", ");
 }
